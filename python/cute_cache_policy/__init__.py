@@ -1,0 +1,17 @@
+"""Cache policies that CuTe DSL copies keep.
+
+Importing the package registers its compile options with nvidia-cutlass-dsl and changes nothing else:
+
+    cute.compile(f, ..., options="--honor-cache-policy")
+    cute.compile[cute_cache_policy.HonorCachePolicy](f, ...)
+    CUTE_DSL_COMPILER_OPT=honor-cache-policy
+"""
+
+from __future__ import annotations
+
+from .diagnostics import CachePolicyError, CachePolicyWarning
+from .options import HonorCachePolicy, install
+
+__all__ = ["CachePolicyError", "CachePolicyWarning", "HonorCachePolicy"]
+
+install()

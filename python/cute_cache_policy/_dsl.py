@@ -1,0 +1,169 @@
+"""Every reach into parts of nvidia-cutlass-dsl that are not its public API, and every difference between its releases.
+
+The rest of the package asks for what it needs by the names below. `test/unit/test_dsl.py` checks each assumption on its
+own, so that a release that moves one fails there first.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cutlass.base_dsl.compiler as dsl_compiler
+from cutlass._mlir import ir
+from cutlass.base_dsl.common import DSLRuntimeError, DSLUserCodeError
+from cutlass.base_dsl.compiler import BooleanCompileOption, CompileCallable, CompileOptions
+from cutlass.base_dsl.dsl import BaseDSL
+
+__all__ = ["FlagOption", "Trace", "install", "user_error", "version"]
+
+#: Releases up to 4.6 have a fixed set of compile options; later ones have a registry for them.
+HAS_OPTION_REGISTRY = hasattr(dsl_compiler, "register_option")
+
+
+def version() -> str:
+    """The release of nvidia-cutlass-dsl that is installed, such as `4.8.1`."""
+    return importlib.metadata.version("nvidia-cutlass-dsl")
+
+
+class FlagOption(BooleanCompileOption):
+    """A compile option of ours: `--<name>` in option strings, `<name>` in `CUTE_DSL_COMPILER_OPT`, `cls` in brackets.
+
+    It never becomes part of the compiler's own pipeline string.
+    """
+
+    _option_name = None
+
+    def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
+        cls._cli_flag = name
+        super().__init_subclass__(**kwargs)
+        # what releases up to 4.6 call it
+        cls.option_name = name  # pyright: ignore[reportAttributeAccessIssue]
+
+    def serialize(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What the DSL has traced: the module in front of the compiler, not hashed yet.
+
+    Attributes:
+        module: the traced module.
+        function: the name of the host function, or of the device function.
+        gpu_arch: the target, such as `sm_90a`.
+        enabled: the options of ours that are on.
+    """
+
+    module: ir.Module
+    function: str
+    gpu_arch: str
+    enabled: frozenset[type[FlagOption]]
+
+
+def install(options: list[type[FlagOption]], after_trace: Callable[[Trace], None]) -> None:
+    """Make the DSL know `options`, and call `after_trace` for each trace that has one of them on.
+
+    `after_trace` may rewrite the module: it is hashed for the compile cache afterwards. Hooks of other people run before.
+    """
+    _register(options)
+    _keep_flags_beside_option_string(options)
+    _call_after_trace(options, after_trace)
+
+
+def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    original = getattr(owner, name, None)
+    if original is None:
+        raise ImportError(
+            f"cute-cache-policy expects a nvidia-cutlass-dsl with '{owner.__name__}.{name}' (4.6 to 4.8 have it), "
+            f"but got {version()}"
+        )
+    setattr(owner, name, functools.wraps(original)(make(original)))
+
+
+def _register(options: list[type[FlagOption]]) -> None:
+    if HAS_OPTION_REGISTRY:
+        for option in options:
+            dsl_compiler.register_option(option)
+        dsl_compiler._build_string_api_tables.cache_clear()
+    else:
+        _wrap(CompileOptions, "__init__", functools.partial(_init_with, options))
+        _wrap(dsl_compiler, "_parse_compile_options_from_str", functools.partial(_parse_with, options))
+
+    # The environment variable is applied to the options of each compile. Those may be older than we are: `cute.compile`
+    # keeps a set from its own import on, and so does every callable that the user made of it.
+    def make(original: Any) -> Any:
+        def apply_envar_settings(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for option in options:
+                self.options.setdefault(option, option(False))
+            return original(self, *args, **kwargs)
+
+        return apply_envar_settings
+
+    _wrap(CompileOptions, "apply_envar_settings", make)
+
+
+def _init_with(options: list[type[FlagOption]], original: Any) -> Any:
+    def __init__(self: Any, chosen: Any = None) -> None:
+        original(self)
+        self.options.update({option: option(False) for option in options})
+        if chosen is not None:
+            self._update(chosen)
+
+    return __init__
+
+
+def _parse_with(options: list[type[FlagOption]], original: Any) -> Any:
+    flags = {f"--{option._cli_flag}": option for option in options}
+
+    def parse(text: str) -> CompileOptions:
+        tokens = shlex.split(text)
+        parsed = original(shlex.join(token for token in tokens if token not in flags))
+        for token in flags.keys() & set(tokens):
+            parsed.options[flags[token]].value = True
+        return parsed
+
+    return parse
+
+
+def _keep_flags_beside_option_string(options: list[type[FlagOption]]) -> None:
+    """`cute.compile[Flag](f, options="...")` forgets Flag: the string makes a new set of options. Put ours into it."""
+
+    def make(original: Any) -> Any:
+        def _compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+            text = kwargs.get("options")
+            if isinstance(text, str) and text:
+                chosen = (o for o in options if o in self._compile_options.options)
+                flags = [f"--{o._cli_flag}" for o in chosen if self._compile_options.options[o].value]
+                kwargs["options"] = " ".join([text, *flags])
+            return original(self, *args, **kwargs)
+
+        return _compile
+
+    _wrap(CompileCallable, "_compile", make)
+
+
+def _call_after_trace(options: list[type[FlagOption]], after_trace: Callable[[Trace], None]) -> None:
+    # Wrapped on the class rather than registered as a hook: one place for every DSL object (there are two), after the
+    # hooks of other people, and an error keeps its type instead of becoming "Trace finalize hook failed".
+    def make(original: Any) -> Any:
+        def _run_trace_finalize_hooks(self: Any, module: ir.Module, function_name: str) -> None:
+            original(self, module, function_name)
+            chosen = self.compile_options.options
+            enabled = frozenset(o for o in options if o in chosen and chosen[o].value)
+            if enabled:
+                arch = self.compile_options.gpu_arch or self.envar.arch
+                after_trace(Trace(module, function_name, arch, enabled))
+
+        return _run_trace_finalize_hooks
+
+    _wrap(BaseDSL, "_run_trace_finalize_hooks", make)
+
+
+def user_error(message: str) -> DSLRuntimeError | DSLUserCodeError:
+    """The DSL's own kind of error for a mistake in the user's program, to raise inside a compile."""
+    return DSLUserCodeError(message)

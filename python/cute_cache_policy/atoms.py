@@ -1,0 +1,151 @@
+"""Copy atoms in CuTe DSL IR: what an atom's type says, and whether an atom value carries a cache policy.
+
+The policy is a run-time field of the atom (`cute_nvgpu.atom.set_value<cache_policy>`); the type of an atom does not
+tell whether it was set. `PolicyFlow` finds out, through control flow, kernel arguments and calls.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+
+from cutlass._mlir import ir
+
+from .bindings import operands, results
+from .dataflow import CallGraph, Edge, incoming
+
+__all__ = ["COPY_OPS", "EVICT_NORMAL_POLICY", "AtomType", "PolicyFlow", "PolicyTrace", "copy_atom", "policy_value"]
+
+#: The ops that execute a copy atom; operand 0 is the atom or a tiled copy of it.
+COPY_OPS = ("cute.copy", "cute.copy_atom_call")
+
+SET_VALUE = "cute_nvgpu.atom.set_value"
+GET_VALUE = "cute_nvgpu.atom.get_value"
+
+#: What `createpolicy.fractional.L2::evict_normal.b64 p, 1.0` yields on sm_80 to sm_120: the priority of an access
+#: without a policy (PTX ISA 9.7.9.1, "cache eviction priority hints").
+EVICT_NORMAL_POLICY = 0x16F0000000000000
+
+
+@dataclass(frozen=True)
+class AtomType:
+    """What the type of a copy atom, or of a tiled copy, says about its atom.
+
+    Attributes:
+        kind: the mnemonic of the atom: `g2r`, `r2g`, `universal_copy`, ...
+        parameters: the text of its parameters, such as `bf16 copy_bits = 128 invariant = true`.
+    """
+
+    kind: str
+    parameters: str
+
+    @property
+    def invariant(self) -> bool:
+        """Whether loads through the atom are promised to read memory that nobody writes meanwhile."""
+        return "invariant = true" in self.parameters
+
+    @classmethod
+    def of(cls, type_: ir.Type) -> AtomType | None:
+        """The atom in `type_`, or None if it is no copy atom or tiled copy."""
+        return cls._parse(str(type_))
+
+    @classmethod
+    @functools.lru_cache(maxsize=1024)
+    def _parse(cls, text: str) -> AtomType | None:
+        match = re.match(r"(?:!cute\.tiled_copy<)?!cute_nvgpu\.atom\.(\w+)<([^<>]*)", text)
+        return cls(match[1], match[2].strip()) if match else None
+
+
+def copy_atom(op: ir.Operation) -> AtomType | None:
+    """The atom type of a copy op (one of `COPY_OPS`)."""
+    return AtomType.of(operands(op)[0].type)
+
+
+def _sets_policy(op: ir.Operation) -> bool:
+    return op.name == SET_VALUE and "cache_policy" in str(op.attributes["field"])
+
+
+@dataclass
+class PolicyTrace:
+    """Where the atom of one copy may have got its cache policy from.
+
+    Attributes:
+        setters: the `atom.set_value<cache_policy>` ops that reach the copy.
+        bare: the edges along which an atom without a policy reaches it.
+    """
+
+    setters: list[ir.Operation] = field(default_factory=list)
+    bare: list[Edge] = field(default_factory=list)
+
+    @property
+    def carries_policy(self) -> bool:
+        """Whether the copy has a policy on at least one path."""
+        return bool(self.setters)
+
+
+class PolicyFlow:
+    """Traces the atoms of one module."""
+
+    def __init__(self, calls: CallGraph) -> None:
+        self._calls = calls
+
+    def trace(self, copy: ir.Operation) -> PolicyTrace:
+        """Trace the atom of a copy op back to where its policy was, or was not, set."""
+        found = PolicyTrace()
+        seen: set[ir.Value] = set()
+        pending = [Edge(copy, 0)]
+        while pending:
+            edge = pending.pop()
+            value = edge.value
+            if value in seen:
+                continue
+            edges = incoming(value, self._calls)
+            if edges:
+                seen.add(value)
+                pending.extend(edges)
+            elif edges is not None:
+                found.bare.append(edge)
+            elif _sets_policy(setter := value.owner.operation):
+                found.setters.append(setter)
+            elif forwards := [i for i, v in enumerate(operands(value.owner.operation)) if AtomType.of(v.type)]:
+                # a tiled copy of an atom, another field set, a select between atoms
+                seen.add(value)
+                pending.extend(Edge(value.owner.operation, i) for i in forwards)
+            else:
+                found.bare.append(edge)
+        return found
+
+
+def set_policy(edge: Edge, policy: int) -> None:
+    """Give the atom that flows along `edge`, and no other use of it, the constant cache policy `policy`."""
+    value = edge.value
+    with ir.InsertionPoint(edge.op), edge.op.location:
+        i64 = ir.IntegerType.get_signless(64)
+        constant = ir.Operation.create("arith.constant", [i64], attributes={"value": ir.IntegerAttr.get(i64, policy)})
+        setter = ir.Operation.create(
+            SET_VALUE,
+            [value.type],
+            [value, results(constant)[0]],
+            {"field": policy_field(AtomType.of(value.type))},
+        )
+    edge.op.operands[edge.index] = results(setter)[0]
+
+
+def policy_field(atom: AtomType | None) -> ir.Attribute:
+    """The attribute that names the cache policy among the run-time fields of an atom."""
+    assert atom is not None
+    return ir.Attribute.parse(f"#cute_nvgpu.atom_copy_field_{atom.kind}<cache_policy>")
+
+
+def policy_value(copy: ir.Operation, atom: AtomType) -> ir.Value:
+    """The cache policy of a copy whose atom carries one, as an i64 value in front of the copy."""
+    value = operands(copy)[0]
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and _sets_policy(owner.operation):
+        return operands(owner.operation)[1]
+    with ir.InsertionPoint(copy), copy.location:
+        getter = ir.Operation.create(
+            GET_VALUE, [ir.IntegerType.get_signless(64)], [value], {"field": policy_field(atom)}
+        )
+    return results(getter)[0]

@@ -1,0 +1,63 @@
+"""Small helpers over the MLIR Python bindings that the DSL bundles (`cutlass._mlir`).
+
+Reading a value through the bindings (`op.operands[i]`, `op.results[i]`, `block.arguments[i]`) runs the *value
+casters* that the DSL registers; for a memref they build a `cute.Tensor`, which emits a `cute.get_iter` op. A pass must
+not emit ops by looking, so every read here goes through `raw`, which hands out plain `ir.Value` objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cutlass._mlir import ir
+
+__all__ = ["enclosing", "enclosing_function", "operands", "raw", "results", "walk"]
+
+
+def raw(values: Any) -> list[ir.Value]:
+    """The values of an operand, result or block argument list, uncast.
+
+    Concatenating two such lists gives a Python list of plain values: `__add__` is the one reading access of
+    the bindings' list classes that does not run value casters.
+    """
+    return values + values[0:0]
+
+
+def operands(op: ir.Operation) -> list[ir.Value]:
+    """The operands of `op`, uncast."""
+    return raw(op.operands)
+
+
+def results(op: ir.Operation) -> list[ir.Value]:
+    """The results of `op`, uncast."""
+    return raw(op.results)
+
+
+def enclosing(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The operations around `op`, innermost first."""
+    parent = op.parent
+    while parent is not None:
+        yield parent.operation
+        parent = parent.operation.parent
+
+
+#: Operations that a kernel, a device function or a host function of the DSL is made of.
+FUNCTION_OPS = frozenset({"cuda.kernel", "cuda.func", "lir.func", "func.func", "gpu.func", "llvm.func"})
+
+
+def enclosing_function(op: ir.Operation) -> ir.Operation | None:
+    """The function-like operation around `op`."""
+    return next((parent for parent in enclosing(op) if parent.name in FUNCTION_OPS), None)
+
+
+def walk(op: ir.Operation) -> list[ir.Operation]:
+    """`op` and every operation below it, in pre-order."""
+    found: list[ir.Operation] = []
+
+    def visit(visited: ir.Operation) -> ir.WalkResult:
+        found.append(visited)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found

@@ -1,0 +1,106 @@
+"""Where a value comes from, through control flow and calls.
+
+`incoming` is the one place that knows how values cross `scf` regions, function boundaries and kernel launches. The
+analyses on top of it (which policy an atom carries, which kernel argument an address belongs to) only have to
+know the ordinary ops between two such crossings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cutlass._mlir import ir
+
+from .bindings import FUNCTION_OPS, enclosing, operands, raw, walk
+
+__all__ = ["CallGraph", "Edge", "incoming"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A use of a value: operand number `index` of `op`, from where it flows on into another value."""
+
+    op: ir.Operation
+    index: int
+
+    @property
+    def value(self) -> ir.Value:
+        """The value that flows along the edge."""
+        return operands(self.op)[self.index]
+
+
+@dataclass
+class CallGraph:
+    """The calls and kernel launches of a module, by the name of what they call; found on first use."""
+
+    root: ir.Operation
+    _callers: dict[str, list[ir.Operation]] | None = field(default=None, repr=False)
+
+    @classmethod
+    def around(cls, op: ir.Operation) -> CallGraph:
+        """The call graph of the whole module that `op` stands in."""
+        return cls(next(reversed(list(enclosing(op))), op))
+
+    def callers(self, function: ir.Operation) -> list[ir.Operation]:
+        """The calls and launches of `function`; none is known for a function that is only called from outside."""
+        if self._callers is None:
+            self._callers = {}
+            for op in walk(self.root):
+                if "callee" in op.attributes:
+                    name = str(op.attributes["callee"]).rpartition("@")[2].strip('"')
+                    self._callers.setdefault(name, []).append(op.operation)
+        if "sym_name" not in function.attributes:
+            return []
+        return self._callers.get(ir.StringAttr(function.attributes["sym_name"]).value, [])
+
+
+def incoming(value: ir.Value, calls: CallGraph) -> list[Edge] | None:
+    """The edges along which control flow hands other values on to `value`.
+
+    Returns None if `value` is the result of an ordinary op, and an empty list if it enters from outside: an argument of
+    a function that nothing in the module calls, or of a region whose op is not known here.
+    """
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return _into_argument(ir.BlockArgument(value), owner, calls)
+    op = owner.operation
+    if not len(op.regions):
+        return None
+    return _into_result(op, ir.OpResult(value).result_number)
+
+
+def _terminator(block: ir.Block) -> ir.Operation:
+    return block.operations[len(block.operations) - 1].operation
+
+
+def _into_result(op: ir.Operation, number: int) -> list[Edge]:
+    if op.name == "scf.while":
+        # scf.condition(%go) %forwarded...
+        return [Edge(_terminator(op.regions[0].blocks[0]), number + 1)]
+    edges = [Edge(_terminator(block), number) for region in op.regions for block in region.blocks]
+    if op.name == "scf.for":
+        # (%lower, %upper, %step, %init...): the loop may run zero times
+        edges.append(Edge(op, 3 + number))
+    return [edge for edge in edges if edge.index < len(edge.op.operands)]
+
+
+def _into_argument(argument: ir.BlockArgument, block: ir.Block, calls: CallGraph) -> list[Edge]:
+    op, number = block.owner.operation, argument.arg_number
+    if op.name == "scf.for":
+        # the first argument is the induction variable
+        return [] if number == 0 else [Edge(op, 2 + number), Edge(_terminator(block), number - 1)]
+    if op.name == "scf.while":
+        before, after = (region.blocks[0] for region in op.regions)
+        if block == before:
+            return [Edge(op, number), Edge(_terminator(after), number)]
+        return [Edge(_terminator(before), number + 1)]
+    if op.name in FUNCTION_OPS:
+        if block != op.regions[0].blocks[0]:
+            return []
+        arity = len(raw(block.arguments))
+        return [
+            Edge(call, len(call.operands) - arity + number)
+            for call in calls.callers(op)
+            if len(call.operands) >= arity
+        ]
+    return []

@@ -1,0 +1,120 @@
+"""Borrowing the compiler's own expansion of a copy.
+
+`cute-expand-ops` turns `cute.copy` into loads and stores: it walks the layouts, applies predicates, picks vector
+widths, handles sub-byte types. None of that is done again here. A copy is expanded *alone*, as the body of a
+scratch function whose arguments are the copy's operands; a caller looks at the loads in it, may replace them, and
+inlines the result in front of the original copy.
+"""
+
+from __future__ import annotations
+
+from cutlass._mlir import ir
+from cutlass._mlir.dialects import func
+from cutlass._mlir.passmanager import PassManager
+
+from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
+from .bindings import operands, raw, results, walk
+
+__all__ = ["Expander", "Expansion"]
+
+_PIPELINE = "builtin.module(func.func(cute-expand-ops))"
+
+
+class Expansion:
+    """The expansion of one copy, as a function of the copy's operands and of one more value: a cache policy (i64).
+
+    Args:
+        copy: a copy op; it stays as it is.
+        atom_type: the type to give the copy's atom, or None for the one it has.
+        sets_policy: whether the copy's atom is to be defined by an `atom.set_value<cache_policy>`, as after
+            `cute.copy(..., cache_policy=p)`, rather than be an opaque value. Some compilers only look at that op.
+        pipeline: the pass manager that expands.
+
+    Attributes:
+        ops: every op of the expansion, in order.
+        loads, stores: the accesses of global memory among them.
+        keeps_policy: whether the compiler itself hands the atom's policy on to one of them.
+
+    Raises:
+        MLIRError: if the compiler cannot expand the copy.
+    """
+
+    def __init__(
+        self, copy: ir.Operation, atom_type: ir.Type | None, sets_policy: bool, pipeline: PassManager
+    ) -> None:
+        location = copy.location
+        types = [value.type for value in operands(copy)]
+        types[0] = atom_type or types[0]
+        types.append(ir.IntegerType.get_signless(64))
+        self._module = ir.Module.create(location)
+        with location:
+            with ir.InsertionPoint(self._module.body):
+                self._function = func.FuncOp("expansion", (types, [])).operation
+            body = self._function.regions[0].blocks.append(*types, arg_locs=[location] * len(types))
+            arguments = raw(body.arguments)
+            self.policy = arguments.pop()
+            with ir.InsertionPoint(body):
+                if sets_policy:
+                    attributes = {"field": policy_field(AtomType.of(types[0]))}
+                    inputs = [arguments[0], self.policy]
+                    arguments[0] = results(ir.Operation.create(SET_VALUE, [types[0]], inputs, attributes))[0]
+                alone = copy.clone()
+                for index, argument in enumerate(arguments):
+                    alone.operands[index] = argument
+                func.ReturnOp([])
+        pipeline.run(self._module.operation)
+        self._take_policy_from_argument()
+        self.ops = walk(self._function)[1:]
+        accesses = [op for op in self.ops if any(_is_global(value) for value in operands(op))]
+        self.loads = [op for op in accesses if op.name in ("llvm.load", "nvvm.load.ext")]
+        self.stores = [op for op in accesses if op.name in ("llvm.store", "nvvm.store.ext")]
+
+    def _take_policy_from_argument(self) -> None:
+        """Let the expansion read the policy from its argument instead of out of the atom."""
+        self.keeps_policy = False
+        for op in reversed(walk(self._function)):
+            if op.name in (GET_VALUE, SET_VALUE) and "cache_policy" in str(op.attributes["field"]):
+                value = results(op)[0]
+                if op.name == GET_VALUE:
+                    self.keeps_policy |= any(True for _ in value.uses)
+                    value.replace_all_uses_with(self.policy)
+                op.erase()
+
+    def inline(self, copy: ir.Operation, policy: ir.Value) -> None:
+        """Insert the expansion in front of `copy`, on the operands of `copy` and `policy`."""
+        instance = self._function.clone(ip=False)
+        body = instance.regions[0].blocks[0]
+        for argument, value in zip(raw(body.arguments), [*operands(copy), policy]):
+            argument.replace_all_uses_with(value)
+        for op in list(body.operations)[:-1]:
+            op.move_before(copy)
+
+
+def _is_global(value: ir.Value) -> bool:
+    return str(value.type) == "!llvm.ptr<1>"
+
+
+class Expander:
+    """Expands the copies of one context; copies with the same signature share one `Expansion`.
+
+    The signature is all that the expansion depends on: the op with its attributes, the types of its operands, and
+    its location, which goes onto every op of the expansion.
+    """
+
+    def __init__(self) -> None:
+        self._pipeline = PassManager.parse(_PIPELINE)
+        self._pipeline.enable_verifier(False)
+        self._expansions: dict[tuple[str, ...], Expansion] = {}
+
+    def expand(
+        self, copy: ir.Operation, atom_type: ir.Type | None = None, sets_policy: bool = True
+    ) -> tuple[Expansion, bool]:
+        """The expansion of `copy` (see `Expansion`), and whether it was made just now."""
+        attributes = (f"{name}={copy.attributes[name]}" for name in copy.attributes)
+        types = (str(value.type) for value in operands(copy))
+        signature = (copy.name, str(copy.location), str(atom_type), str(sets_policy), *attributes, *types)
+        known = self._expansions.get(signature)
+        if known is not None:
+            return known, False
+        made = self._expansions[signature] = Expansion(copy, atom_type, sets_policy, self._pipeline)
+        return made, True

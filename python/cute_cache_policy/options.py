@@ -1,0 +1,45 @@
+"""The compile options, and what they do to a traced module."""
+
+from __future__ import annotations
+
+from cutlass._mlir import ir
+
+from . import _dsl
+from .diagnostics import CachePolicyError, format_failure
+from .pass_manager import Pass, run
+
+__all__ = ["HonorCachePolicy", "install"]
+
+
+class HonorCachePolicy(_dsl.FlagOption, name="honor-cache-policy"):
+    """Compile option: every copy keeps the cache policy it was given, invariant or not.
+
+    Spelled `cute.compile[HonorCachePolicy](f, ...)`, `cute.compile(f, ..., options="--honor-cache-policy")` or
+    `CUTE_DSL_COMPILER_OPT=honor-cache-policy`.
+    """
+
+
+def passes_for(trace: _dsl.Trace) -> list[Pass]:
+    """The passes that the options of a trace ask for, in order."""
+    from .passes import ConvertInvariantCopyToNVVM
+
+    passes: list[Pass] = []
+    if HonorCachePolicy in trace.enabled:
+        passes.append(ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
+    return passes
+
+
+def after_trace(trace: _dsl.Trace) -> None:
+    """Run the passes over a traced module. Raises the DSL's user error, with every diagnostic in its text."""
+    try:
+        # the DSL verifies the module itself, right after this
+        run(trace.module, passes_for(trace), verify=False)
+    except ir.MLIRError as failure:
+        raise _dsl.user_error(format_failure(failure)) from None
+    except CachePolicyError as failure:
+        raise _dsl.user_error(str(failure)) from None
+
+
+def install() -> None:
+    """Register the options with the DSL. Called once, by the import of the package."""
+    _dsl.install([HonorCachePolicy], after_trace)
