@@ -2,20 +2,20 @@
 
 Before:
 
-    %atom = cute_nvgpu.atom.set_value<cache_policy>(%a, %policy) : (!cute_nvgpu.atom.g2r<f32 copy_bits = 128 invariant = true>, i64)
-    cute.copy(%atom, %src, %dst) : (...)
+    %atom = cute_nvgpu.atom.set_value<cache_policy>(%a, %policy) : (!g2r, i64)
+    cute.copy(%atom, %src, %dst) : (!g2r, ...)  // !g2r = !cute_nvgpu.atom.g2r<f32 copy_bits = 128 invariant = true>
 
 After (the address arithmetic is the compiler's own):
 
-    %data = llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], $5;", "=r,=r,=r,=r,l,l" %ptr, %policy
-    llvm.store %vector, %fragment
+    %data = llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], $5;", ... %address, %policy
+    llvm.store %data, %fragment
 
 Input: a module as CuTe DSL traces it, in front of the compiler's `cute-expand-ops`.
 
-Promised: no `cute.copy` or `cute.copy_atom_call` is left whose G2R atom is `invariant = true` and carries a cache policy
-on some path. Each became as many loads, of the same widths, from the same addresses, under the same predicates, as the
-compiler's own expansion of that copy; a 256-bit load becomes two of 128 bits below sm_100. The loads carry the copy's
-location and have no side effects, so that independent ones may overlap.
+Promised: no `cute.copy` or `cute.copy_atom_call` is left whose G2R atom is `invariant = true` and carries a cache
+policy on some path. Each became as many loads, of the same widths, from the same addresses, under the same predicates,
+as the compiler's own expansion of that copy; a 256-bit load becomes two of 128 bits below sm_100. The loads carry the
+copy's location and have no side effects, so that independent ones may overlap.
 
 Left untouched: every other op. Where the compiler keeps the policy by itself, the copy is left to it.
 
@@ -80,7 +80,9 @@ class InvariantCopyPattern:
             source = operands(op)[1].type
             raise error(op, f"expects a source in global memory and a fragment in registers, but got {source}")
         if problems := GlobalLoad(32, cache_hint=True).violations(self._target):
-            raise error(op, f"with a cache policy expects a target that has the load, but got {self._target}: {problems[0]}")
+            raise error(
+                op, f"with a cache policy expects a target that can load it, but got {self._target}: {problems[0]}"
+            )
         for load in expansion.loads:
             emit_load(load, expansion.policy, self._target)
 

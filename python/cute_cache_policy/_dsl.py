@@ -68,7 +68,7 @@ class Trace:
 def install(options: list[type[FlagOption]], after_trace: Callable[[Trace], None]) -> None:
     """Make the DSL know `options`, and call `after_trace` for each trace that has one of them on.
 
-    `after_trace` may rewrite the module: it is hashed for the compile cache afterwards. Hooks of other people run before.
+    `after_trace` may rewrite the module: it is hashed for the compile cache afterwards. Hooks of others run before.
     """
     _register(options)
     _keep_flags_beside_option_string(options)

@@ -1,8 +1,8 @@
 """Emitting `ptx.GlobalLoad` as `llvm.inline_asm`.
 
 The asm has no side effects: LLVM and ptxas may then move independent loads past stores, which is what a non-coherent
-load is for. Every register is 32 bits wide where the data allows it, as in the compiler's own non-coherent loads; 64-bit
-registers are used for 64-bit elements alone, because register pairs fragment the register file.
+load is for. Registers are 32 bits wide where the data allows it, as in the compiler's own non-coherent loads; 64-bit
+registers hold 64-bit elements alone, because register pairs fragment the register file.
 """
 
 from __future__ import annotations

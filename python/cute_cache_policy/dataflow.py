@@ -99,8 +99,6 @@ def _into_argument(argument: ir.BlockArgument, block: ir.Block, calls: CallGraph
             return []
         arity = len(raw(block.arguments))
         return [
-            Edge(call, len(call.operands) - arity + number)
-            for call in calls.callers(op)
-            if len(call.operands) >= arity
+            Edge(call, len(call.operands) - arity + number) for call in calls.callers(op) if len(call.operands) >= arity
         ]
     return []

@@ -39,9 +39,7 @@ class Expansion:
         MLIRError: if the compiler cannot expand the copy.
     """
 
-    def __init__(
-        self, copy: ir.Operation, atom_type: ir.Type | None, sets_policy: bool, pipeline: PassManager
-    ) -> None:
+    def __init__(self, copy: ir.Operation, atom_type: ir.Type | None, sets_policy: bool, pipeline: PassManager) -> None:
         location = copy.location
         types = [value.type for value in operands(copy)]
         types[0] = atom_type or types[0]

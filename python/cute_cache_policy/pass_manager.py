@@ -39,7 +39,10 @@ class Pass(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Pass:
-        """Make the pass from textual options, such as `{"gpu-arch": "sm_90a"}`. Raises CachePolicyError if one is wrong."""
+        """Make the pass from textual options, such as `{"gpu-arch": "sm_90a"}`.
+
+        Raises CachePolicyError for an option that the pass does not have, or a value that the option cannot take.
+        """
         fields = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
         values: dict[str, Any] = {}
         for name, text in options.items():
@@ -82,7 +85,7 @@ class _Carrier:
 
 @contextlib.contextmanager
 def _interrupt_held_back() -> Iterator[None]:
-    """Deliver Ctrl-C after the block instead of inside it. Only the main thread receives it, so others need not care."""
+    """Deliver Ctrl-C after the block instead of inside it. Only the main thread ever receives it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
