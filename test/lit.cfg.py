@@ -1,4 +1,4 @@
-"""lit configuration: `python -m lit.main test` runs every .mlir and .py file here that has a RUN line.
+"""lit configuration: `lit test` runs every .mlir and .py file here that has a RUN line.
 
 Substitutions: `cute-cache-policy-opt`, `FileCheck` and `%python` all use the interpreter that runs lit.
 Features: `dsl-<major>.<minor>`, the installed release of nvidia-cutlass-dsl, for `REQUIRES:` and `UNSUPPORTED:`.
