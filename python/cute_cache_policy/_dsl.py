@@ -15,9 +15,11 @@ from typing import Any
 
 import cutlass.base_dsl.compiler as dsl_compiler
 from cutlass._mlir import ir
-from cutlass.base_dsl.common import DSLRuntimeError, DSLUserCodeError
+from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.base_dsl.compiler import BooleanCompileOption, CompileCallable, CompileOptions
 from cutlass.base_dsl.dsl import BaseDSL
+
+from .diagnostics import SourceLine
 
 __all__ = ["FlagOption", "Trace", "install", "user_error", "version"]
 
@@ -164,6 +166,8 @@ def _call_after_trace(options: list[type[FlagOption]], after_trace: Callable[[Tr
     _wrap(BaseDSL, "_run_trace_finalize_hooks", make)
 
 
-def user_error(message: str) -> DSLRuntimeError | DSLUserCodeError:
+def user_error(message: str, line: SourceLine | None = None) -> DSLUserCodeError:
     """The DSL's own kind of error for a mistake in the user's program, to raise inside a compile."""
-    return DSLUserCodeError(message)
+    if line is None:
+        return DSLUserCodeError(message)
+    return DSLUserCodeError(message, filename=line.file, lineno=line.number)

@@ -7,10 +7,13 @@ against `expected-error`, the compile option turns it into an exception at the u
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-__all__ = ["CachePolicyError", "CachePolicyWarning", "PassFailure", "error", "source_line"]
+from .bindings import enclosing
+
+__all__ = ["CachePolicyError", "CachePolicyWarning", "PassFailure", "SourceLine", "error"]
 
 
 class CachePolicyError(Exception):
@@ -21,8 +24,42 @@ class CachePolicyWarning(UserWarning):
     """A copy that the plugin compiles otherwise than it was written, and why."""
 
 
-class PassFailure(Exception):
-    """Raised inside a pass after it has emitted a diagnostic; never leaves the pass manager."""
+class PassFailure(CachePolicyError):
+    """A pass failed, and has emitted a diagnostic that says why.
+
+    Attributes:
+        line: the line of the user's program that the diagnostic is about, if it is known.
+    """
+
+    def __init__(self, message: str, line: SourceLine | None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the user's program.
+
+    Attributes:
+        file, number: where it is.
+        exact: whether it is the line of the op itself. Ops carry one under `--generate-line-info`; without it, some
+            releases of the DSL give lines to kernels alone, and the line of the kernel stands in.
+    """
+
+    file: str
+    number: int
+    exact: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number}"
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> SourceLine | None:
+        """The line of `op`, or else that of the closest op around it that carries one."""
+        for candidate in (op, *enclosing(op)):
+            if match := re.search(r'"([^"]+)":(\d+)', str(candidate.location)):
+                return cls(match[1], int(match[2]), exact=candidate is op)
+        return None
 
 
 def error(op: ir.Operation, message: str) -> PassFailure:
@@ -30,23 +67,6 @@ def error(op: ir.Operation, message: str) -> PassFailure:
 
     Returns the exception to raise: `raise error(op, "expects ..., but got ...")`.
     """
-    op.location.emit_error(f"'{op.name}' op {message}")
-    return PassFailure(message)
-
-
-def source_line(op: ir.Operation) -> str | None:
-    """`file:line` of the user's program for `op`, or None if the op carries no location.
-
-    Ops carry one under `--generate-line-info`; without it only the kernel op does.
-    """
-    match = re.search(r'"([^"]+)":(\d+)', str(op.location))
-    return f"{match[1]}:{match[2]}" if match else None
-
-
-def format_failure(failure: ir.MLIRError) -> str:
-    """The diagnostics of a failed pass as `file:line: message` lines."""
-    lines = []
-    for diagnostic in failure.error_diagnostics:
-        match = re.search(r'"([^"]+)":(\d+)', str(diagnostic.location))
-        lines.append(f"{match[1]}:{match[2]}: {diagnostic.message}" if match else diagnostic.message)
-    return "\n".join(lines) or str(failure)
+    text = f"'{op.name}' op {message}"
+    op.location.emit_error(text)
+    return PassFailure(text, SourceLine.of(op))

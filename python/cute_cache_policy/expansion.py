@@ -19,6 +19,10 @@ __all__ = ["Expander", "Expansion"]
 
 _PIPELINE = "builtin.module(func.func(cute-expand-ops))"
 
+#: The ops that `cute-expand-ops` accesses memory with.
+LOADS = frozenset({"llvm.load", "nvvm.load.ext"})
+STORES = frozenset({"llvm.store", "nvvm.store.ext"})
+
 
 class Expansion:
     """The expansion of one copy, as a function of the copy's operands and of one more value: a cache policy (i64).
@@ -31,8 +35,8 @@ class Expansion:
         pipeline: the pass manager that expands.
 
     Attributes:
-        ops: every op of the expansion, in order.
-        loads, stores: the accesses of global memory among them.
+        loads, stores: the accesses of global memory in the expansion, in order.
+        policy: the policy, as a value in the expansion.
         keeps_policy: whether the compiler itself hands the atom's policy on to one of them.
 
     Raises:
@@ -61,26 +65,30 @@ class Expansion:
                     alone.operands[index] = argument
                 func.ReturnOp([])
         pipeline.run(self._module.operation)
-        self._take_policy_from_argument()
-        self.ops = walk(self._function)[1:]
-        accesses = [op for op in self.ops if any(_is_global(value) for value in operands(op))]
-        self.loads = [op for op in accesses if op.name in ("llvm.load", "nvvm.load.ext")]
-        self.stores = [op for op in accesses if op.name in ("llvm.store", "nvvm.store.ext")]
+        ops = [(op.name, op) for op in walk(self._function)]
+        self.loads = [op for name, op in ops if name in LOADS and _touches_global_memory(op)]
+        self.stores = [op for name, op in ops if name in STORES and _touches_global_memory(op)]
+        self.keeps_policy = self._take_policy_from_argument([op for name, op in ops if name in (GET_VALUE, SET_VALUE)])
 
-    def _take_policy_from_argument(self) -> None:
-        """Let the expansion read the policy from its argument instead of out of the atom."""
-        self.keeps_policy = False
-        for op in reversed(walk(self._function)):
-            if op.name in (GET_VALUE, SET_VALUE) and "cache_policy" in str(op.attributes["field"]):
+    def _take_policy_from_argument(self, accesses: list[ir.Operation]) -> bool:
+        """Let the expansion read the policy from its argument instead of out of the atom. Returns whether it does."""
+        used = False
+        for op in reversed(accesses):
+            if "cache_policy" in str(op.attributes["field"]):
                 value = results(op)[0]
                 if op.name == GET_VALUE:
-                    self.keeps_policy |= any(True for _ in value.uses)
+                    used |= any(True for _ in value.uses)
                     value.replace_all_uses_with(self.policy)
                 op.erase()
+        return used
 
     def inline(self, copy: ir.Operation, policy: ir.Value) -> None:
-        """Insert the expansion in front of `copy`, on the operands of `copy` and `policy`."""
+        """Insert the expansion in front of `copy`, on its operands and `policy`, at its location."""
         instance = self._function.clone(ip=False)
+        location = copy.location
+        if location != instance.location:
+            for op in walk(instance):
+                op.location = location
         body = instance.regions[0].blocks[0]
         for argument, value in zip(raw(body.arguments), [*operands(copy), policy]):
             argument.replace_all_uses_with(value)
@@ -88,15 +96,14 @@ class Expansion:
             op.move_before(copy)
 
 
-def _is_global(value: ir.Value) -> bool:
-    return str(value.type) == "!llvm.ptr<1>"
+def _touches_global_memory(op: ir.Operation) -> bool:
+    return any(str(value.type) == "!llvm.ptr<1>" for value in operands(op))
 
 
 class Expander:
     """Expands the copies of one context; copies with the same signature share one `Expansion`.
 
-    The signature is all that the expansion depends on: the op with its attributes, the types of its operands, and
-    its location, which goes onto every op of the expansion.
+    The signature is all that the expansion depends on: the op with its attributes and the types of its operands.
     """
 
     def __init__(self) -> None:
@@ -110,7 +117,7 @@ class Expander:
         """The expansion of `copy` (see `Expansion`), and whether it was made just now."""
         attributes = (f"{name}={copy.attributes[name]}" for name in copy.attributes)
         types = (str(value.type) for value in operands(copy))
-        signature = (copy.name, str(copy.location), str(atom_type), str(sets_policy), *attributes, *types)
+        signature = (copy.name, str(atom_type), str(sets_policy), *attributes, *types)
         known = self._expansions.get(signature)
         if known is not None:
             return known, False

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from cutlass._mlir import ir
-
 from . import _dsl
-from .diagnostics import CachePolicyError, format_failure
+from .diagnostics import CachePolicyError, PassFailure
 from .pass_manager import Pass, run
 
 __all__ = ["HonorCachePolicy", "install"]
@@ -30,14 +28,13 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
 
 
 def after_trace(trace: _dsl.Trace) -> None:
-    """Run the passes over a traced module. Raises the DSL's user error, with every diagnostic in its text."""
+    """Run the passes over a traced module. Raises the DSL's user error, with the diagnostic as its text."""
     try:
         # the DSL verifies the module itself, right after this
         run(trace.module, passes_for(trace), verify=False)
-    except ir.MLIRError as failure:
-        raise _dsl.user_error(format_failure(failure)) from None
     except CachePolicyError as failure:
-        raise _dsl.user_error(str(failure)) from None
+        line = failure.line if isinstance(failure, PassFailure) else None
+        raise _dsl.user_error(str(failure), line) from None
 
 
 def install() -> None:

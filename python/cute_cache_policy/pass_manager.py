@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from cutlass._mlir import ir, rewrite
 from cutlass._mlir.passmanager import PassManager
 
-from .diagnostics import CachePolicyError, PassFailure
+from .diagnostics import CachePolicyError
 
 __all__ = ["Pass", "apply_patterns", "run"]
 
@@ -114,8 +114,8 @@ def run(module: ir.Module, passes: Sequence[Pass | str], *, verify: bool = True)
     """Run passes over a module: our own, and the compiler's by their textual pipeline elements.
 
     Raises:
-        MLIRError: if a pass fails; it holds the diagnostics that the pass emitted.
-        Exception: whatever a pass of ours raised other than `PassFailure`.
+        MLIRError: if a pass of the compiler fails.
+        Exception: whatever a pass of ours raised; `PassFailure` after a diagnostic.
     """
     carrier = _Carrier()
     with module.context:
@@ -130,10 +130,9 @@ def run(module: ir.Module, passes: Sequence[Pass | str], *, verify: bool = True)
             try:
                 manager.run(module.operation)
             except ir.MLIRError:
-                if carrier.caught is None or isinstance(carrier.caught, PassFailure):
+                if carrier.caught is None:
                     raise
-    if not isinstance(carrier.caught, PassFailure):
-        carrier.release()
+    carrier.release()
 
 
 def apply_patterns(root: ir.Operation, patterns: Mapping[str, Pattern]) -> None:
