@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir, rewrite
 
+from cute_cache_policy import reporting
 from cute_cache_policy.asm import emit_load
 from cute_cache_policy.atoms import COPY_OPS, EVICT_NORMAL_POLICY, PolicyFlow, copy_atom, policy_value, set_policy
 from cute_cache_policy.bindings import operands
@@ -65,6 +66,7 @@ class InvariantCopyPattern:
             self._make_loads_non_coherent(op, expansion)
         for edge in trace.bare:
             set_policy(edge, EVICT_NORMAL_POLICY)
+        reporting.note(op, expansion)
         expansion.inline(op, policy_value(op, atom))
         rewriter.erase_op(op)
         return True

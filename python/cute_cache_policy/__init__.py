@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from .diagnostics import CachePolicyError, CachePolicyWarning
 from .options import HonorCachePolicy, install
+from .reporting import open_report as report
 
-__all__ = ["CachePolicyError", "CachePolicyWarning", "HonorCachePolicy"]
+__all__ = ["CachePolicyError", "CachePolicyWarning", "HonorCachePolicy", "report"]
 
 install()

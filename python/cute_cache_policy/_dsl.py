@@ -67,14 +67,16 @@ class Trace:
     enabled: frozenset[type[FlagOption]]
 
 
-def install(options: list[type[FlagOption]], after_trace: Callable[[Trace], None]) -> None:
-    """Make the DSL know `options`, and call `after_trace` for each trace that has one of them on.
+def install(
+    options: list[type[FlagOption]], after_trace: Callable[[Trace], None], always: Callable[[], bool] = lambda: False
+) -> None:
+    """Make the DSL know `options`, and call `after_trace` for each trace that has one on, or all while `always()`.
 
     `after_trace` may rewrite the module: it is hashed for the compile cache afterwards. Hooks of others run before.
     """
     _register(options)
     _keep_flags_beside_option_string(options)
-    _call_after_trace(options, after_trace)
+    _call_after_trace(options, after_trace, always)
 
 
 def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -149,7 +151,9 @@ def _keep_flags_beside_option_string(options: list[type[FlagOption]]) -> None:
     _wrap(CompileCallable, "_compile", make)
 
 
-def _call_after_trace(options: list[type[FlagOption]], after_trace: Callable[[Trace], None]) -> None:
+def _call_after_trace(
+    options: list[type[FlagOption]], after_trace: Callable[[Trace], None], always: Callable[[], bool]
+) -> None:
     # Wrapped on the class rather than registered as a hook: one place for every DSL object (there are two), after the
     # hooks of other people, and an error keeps its type instead of becoming "Trace finalize hook failed".
     def make(original: Any) -> Any:
@@ -157,7 +161,7 @@ def _call_after_trace(options: list[type[FlagOption]], after_trace: Callable[[Tr
             original(self, module, function_name)
             chosen = self.compile_options.options
             enabled = frozenset(o for o in options if o in chosen and chosen[o].value)
-            if enabled:
+            if enabled or always():
                 arch = self.compile_options.gpu_arch or self.envar.arch
                 after_trace(Trace(module, function_name, arch, enabled))
 

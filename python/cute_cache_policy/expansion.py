@@ -8,12 +8,15 @@ inlines the result in front of the original copy.
 
 from __future__ import annotations
 
+import math
+import re
+
 from cutlass._mlir import ir
 from cutlass._mlir.dialects import func
 from cutlass._mlir.passmanager import PassManager
 
 from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
-from .bindings import operands, raw, results, walk
+from .bindings import enclosing, operands, raw, results, walk
 
 __all__ = ["Expander", "Expansion"]
 
@@ -22,6 +25,9 @@ _PIPELINE = "builtin.module(func.func(cute-expand-ops))"
 #: The ops that `cute-expand-ops` accesses memory with.
 LOADS = frozenset({"llvm.load", "nvvm.load.ext"})
 STORES = frozenset({"llvm.store", "nvvm.store.ext"})
+
+#: With those that passes put in their place.
+ACCESSES = LOADS | STORES | {"llvm.inline_asm", "nvvm.cp.async.shared.global"}
 
 
 class Expansion:
@@ -82,6 +88,17 @@ class Expansion:
                 op.erase()
         return used
 
+    def accesses(self) -> list[tuple[ir.Operation, int]]:
+        """Every access of global memory as it stands in the expansion now, and how often the expansion executes it.
+
+        Loops of the expansion are unrolled by the compiler; one with a bound unknown at compile time counts once.
+        """
+        found = []
+        for op in walk(self._function):
+            if op.name in ACCESSES and _touches_global_memory(op):
+                found.append((op, math.prod(_trips(loop) for loop in enclosing(op) if loop.name == "scf.for")))
+        return found
+
     def inline(self, copy: ir.Operation, policy: ir.Value) -> None:
         """Insert the expansion in front of `copy`, on its operands and `policy`, at its location."""
         instance = self._function.clone(ip=False)
@@ -98,6 +115,14 @@ class Expansion:
 
 def _touches_global_memory(op: ir.Operation) -> bool:
     return any(str(value.type) == "!llvm.ptr<1>" for value in operands(op))
+
+
+def _trips(loop: ir.Operation) -> int:
+    """How often a loop from 0 in steps of 1 runs: `cute-expand-ops` makes no others."""
+    bound = operands(loop)[1].owner
+    text = str(bound if isinstance(bound, ir.Block) or not len(bound.operands) else operands(bound)[0].type)
+    match = re.search(r'constant (\d+)|int_tuple<"(\d+)">', text)
+    return int(match[1] or match[2]) if match else 1
 
 
 class Expander:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _dsl
+from . import _dsl, reporting
 from .diagnostics import CachePolicyError, PassFailure
 from .pass_manager import Pass, run
 
@@ -30,8 +30,9 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
 def after_trace(trace: _dsl.Trace) -> None:
     """Run the passes over a traced module. Raises the DSL's user error, with the diagnostic as its text."""
     try:
-        # the DSL verifies the module itself, right after this
-        run(trace.module, passes_for(trace), verify=False)
+        with reporting.compiling(trace.function):
+            # the DSL verifies the module itself, right after this
+            run(trace.module, passes_for(trace), verify=False)
     except CachePolicyError as failure:
         line = failure.line if isinstance(failure, PassFailure) else None
         raise _dsl.user_error(str(failure), line) from None
@@ -39,4 +40,4 @@ def after_trace(trace: _dsl.Trace) -> None:
 
 def install() -> None:
     """Register the options with the DSL. Called once, by the import of the package."""
-    _dsl.install([HonorCachePolicy], after_trace)
+    _dsl.install([HonorCachePolicy], after_trace, always=reporting.active)
