@@ -1,4 +1,4 @@
-"""The one path by which passes speak: an error at an operation.
+"""The one path by which passes speak: an error, or a warning, at an operation.
 
 A pass calls `error` and its text reaches whoever runs it as an MLIR diagnostic: the driver prints it or matches it
 against `expected-error`, the compile option turns it into an exception at the user's `cute.compile`.
@@ -7,13 +7,14 @@ against `expected-error`, the compile option turns it into an exception at the u
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
 from .bindings import enclosing
 
-__all__ = ["CachePolicyError", "CachePolicyWarning", "PassFailure", "SourceLine", "error"]
+__all__ = ["CachePolicyError", "CachePolicyWarning", "PassFailure", "SourceLine", "error", "warn"]
 
 
 class CachePolicyError(Exception):
@@ -70,3 +71,13 @@ def error(op: ir.Operation, message: str) -> PassFailure:
     text = f"'{op.name}' op {message}"
     op.location.emit_error(text)
     return PassFailure(text, SourceLine.of(op))
+
+
+def warn(op: ir.Operation, message: str) -> None:
+    """Warn `'<name of op>' op <message>` at the user's line, as a `CachePolicyWarning`.
+
+    Python's warning machinery and not MLIR's: the bindings drop the diagnostics of a pass that succeeds.
+    """
+    line = SourceLine.of(op)
+    file, number = (line.file, line.number) if line else ("<unknown>", 0)
+    warnings.warn_explicit(f"'{op.name}' op {message}", CachePolicyWarning, file, number)
