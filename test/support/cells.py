@@ -194,7 +194,9 @@ def launch(
 ):
     """Run the kernels of a batch one after the other."""
     for i in cutlass.range_constexpr(len(batch.cells)):
-        kernel(batch.cells[i], source, target, policy, limit, pitch, extent).launch(grid=[1, 1, 1], block=[THREADS, 1, 1])
+        kernel(batch.cells[i], source, target, policy, limit, pitch, extent).launch(
+            grid=[1, 1, 1], block=[THREADS, 1, 1]
+        )
 
 
 @cute.kernel
