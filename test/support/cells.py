@@ -135,8 +135,14 @@ class Cell:
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a copy: a vector is a whole number of elements, an even number if it is split."""
-        return self.bits % self.element_bits == 0 and not (self.layout.split and self.elements % 2)
+        """Whether the DSL has such a copy: it refuses, or miscounts, the others without a cache policy too."""
+        layout = self.layout
+        return not (
+            self.bits % self.element_bits  # 6-bit elements: a width is a power of two
+            or (layout.split and self.elements % 2)
+            or (layout.dynamic_shape and self.element_bits < 8)  # "expects src and dst to have static shape"
+            or (layout.call == "tiled" and self.dtype is Boolean)  # a tiled copy counts a Boolean as one bit
+        )
 
     @property
     def vectors(self) -> int:
