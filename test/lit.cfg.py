@@ -21,7 +21,7 @@ config.name = "cute-cache-policy"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".py"]
 # run by pytest
-config.excludes = ["lit.cfg.py", "conftest.py", "unit", "gpu"]
+config.excludes = ["lit.cfg.py", "conftest.py", "test_lit.py", "support", "unit", "gpu"]
 config.test_source_root = str(here)
 config.test_exec_root = lit_config.params.get("build", str(here.parent / "build" / "test"))
 
@@ -32,9 +32,10 @@ config.substitutions += [
 ]
 
 # lit starts tests with an empty environment, so that no CUTE_DSL_* setting of the user reaches them
-for name in ("PYTHONPATH", "CUDA_VISIBLE_DEVICES"):
-    if name in os.environ:
-        config.environment[name] = os.environ[name]
+if "CUDA_VISIBLE_DEVICES" in os.environ:
+    config.environment["CUDA_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICES"]
+# for the package `support`
+config.environment["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(here)]))
 config.environment["CUTE_DSL_NO_CACHE"] = "1"
 
 major, minor = version("nvidia-cutlass-dsl").split(".")[:2]
