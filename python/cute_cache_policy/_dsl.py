@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,20 +16,27 @@ from typing import Any
 
 import cutlass.base_dsl.compiler as dsl_compiler
 from cutlass._mlir import ir
+from cutlass._mlir.passmanager import PassManager
 from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.base_dsl.compiler import BooleanCompileOption, CompileCallable, CompileOptions
-from cutlass.base_dsl.dsl import BaseDSL, DSLSingletonMeta
-from cutlass.cute.nvgpu import CopyG2ROp
-from cutlass.cute.nvgpu.common import CopyG2RTrait, CopyR2GTrait
+from cutlass.base_dsl.dsl import BaseDSL
+from cutlass.cutlass_dsl import CuTeDSL
 
-from .diagnostics import CachePolicyError, SourceLine
+try:
+    from cutlass.base_dsl.enums import Arch
+except ImportError:
+    # where older releases have it
+    from cutlass.base_dsl.arch import Arch
+
+from .diagnostics import SourceLine
 
 __all__ = [
     "FlagOption",
     "Trace",
-    "accept_cache_policies",
+    "architectures",
+    "code_generation",
+    "compiler_passes",
     "install",
-    "respell_copy_atoms",
     "user_error",
     "version",
 ]
@@ -180,56 +188,40 @@ def _call_after_trace(
     _wrap(BaseDSL, "_run_trace_finalize_hooks", make)
 
 
-def _target_while_on(option: type[FlagOption]) -> str | None:
-    """The target of the compile that is being traced with `option` on; None if there is none.
-
-    Both DSL objects get the options of a compile before its trace, and lose them afterwards.
-    """
-    for dsl in list(DSLSingletonMeta._instances.values()):
-        chosen = dsl.compile_options.options.get(option)
-        if chosen is not None and chosen.value:
-            return dsl.compile_options.gpu_arch or dsl.envar.arch
-    return None
-
-
-def respell_copy_atoms(option: type[FlagOption], respell: Callable[[Any, dict[str, Any], str], dict[str, Any]]) -> None:
-    """While `option` is on, let `respell(element type, fields, target)` change what a G2R atom is made with."""
-
-    def make(original: Any) -> Any:
-        def _make_trait(self: Any, copy_internal_type: Any, *, loc: Any = None, ip: Any = None, **fields: Any) -> Any:
-            if (target := _target_while_on(option)) is not None:
-                fields = _as_user_error(respell, copy_internal_type, fields, target)
-            return original(self, copy_internal_type, loc=loc, ip=ip, **fields)
-
-        return _make_trait
-
-    _wrap(CopyG2ROp, "_make_trait", make)
-
-
-def accept_cache_policies(option: type[FlagOption], convert: Callable[[Any], Any]) -> None:
-    """While `option` is on, let `convert` make an Int64 of every `cache_policy=` of a G2R or R2G copy."""
-
-    def make(original: Any) -> Any:
-        def unpack(self: Any, *, cache_policy: Any = None, **fields: Any) -> Any:
-            if cache_policy is not None and _target_while_on(option) is not None:
-                cache_policy = _as_user_error(convert, cache_policy)
-            return original(self, cache_policy=cache_policy, **fields)
-
-        return unpack
-
-    for trait in (CopyG2RTrait, CopyR2GTrait):
-        _wrap(trait, "unpack", make)
-
-
-def _as_user_error(function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return function(*args)
-    except CachePolicyError as failure:
-        raise user_error(str(failure)) from None
-
-
 def user_error(message: str, line: SourceLine | None = None) -> DSLUserCodeError:
     """The DSL's own kind of error for a mistake in the user's program, to raise inside a compile."""
     if line is None:
         return DSLUserCodeError(message)
     return DSLUserCodeError(message, filename=line.file, lineno=line.number)
+
+
+def architectures() -> list[str]:
+    """The targets that the DSL knows, such as `sm_90a`."""
+    return [name for name in Arch.__members__ if name.startswith("sm_")]
+
+
+def code_generation(gpu_arch: str, path: str) -> str:
+    """The element of a pass pipeline that compiles a traced module as the DSL does.
+
+    It writes `<path>.<gpu_arch>.ptx` and `<path>.<gpu_arch>.cubin`.
+    """
+    dsl = CuTeDSL._get_dsl()
+    whole = dsl.preprocess_pipeline(dsl._get_pipeline(None), gpu_arch)
+    element = whole.removeprefix("builtin.module(").removesuffix("})")
+    return f"{element} dump-ptx-path={path} dump-cubin-path={path}}}"
+
+
+def compiler_passes() -> list[str]:
+    """The passes of the compiler's own pipeline that can be named in a pass pipeline; some of its passes cannot."""
+    with ir.Context():
+        pipeline = str(PassManager.parse("builtin.module(cute-to-nvvm)"))
+        names = sorted(set(re.findall(r"(?<=[(,])[a-z][a-z0-9-]+(?=[{,)])", pipeline)))
+        return [name for name in names if _is_registered(name)]
+
+
+def _is_registered(name: str) -> bool:
+    try:
+        PassManager.parse(f"any({name})")
+    except ValueError:
+        return False
+    return True

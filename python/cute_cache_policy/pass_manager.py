@@ -38,12 +38,17 @@ class Pass(ABC):
         """Transform or check `module`. Emit a diagnostic and raise `PassFailure` to fail (see `diagnostics.error`)."""
 
     @classmethod
+    def options(cls) -> dict[str, dataclasses.Field[Any]]:
+        """The options of the pass, by their names in text."""
+        return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+    @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Pass:
         """Make the pass from textual options, such as `{"gpu-arch": "sm_90a"}`.
 
         Raises CachePolicyError for an option that the pass does not have, or a value that the option cannot take.
         """
-        fields = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        fields = cls.options()
         values: dict[str, Any] = {}
         for name, text in options.items():
             if name not in fields:
@@ -115,7 +120,7 @@ def run(module: ir.Module, passes: Sequence[Pass | str], *, verify: bool = True)
 
     Raises:
         MLIRError: if a pass of the compiler fails.
-        Exception: whatever a pass of ours raised; `PassFailure` after a diagnostic.
+        Exception: whatever a pass of ours raised; `PassFailure` after a diagnostic, which its `__context__` holds.
     """
     carrier = _Carrier()
     with module.context:
@@ -130,8 +135,9 @@ def run(module: ir.Module, passes: Sequence[Pass | str], *, verify: bool = True)
             try:
                 manager.run(module.operation)
             except ir.MLIRError:
-                if carrier.caught is None:
-                    raise
+                # an exception of ours keeps the diagnostics as its context
+                carrier.release()
+                raise
     carrier.release()
 
 
