@@ -30,16 +30,16 @@ def commands(build: Path, target: str) -> str:
 @pytest.mark.parametrize(
     ("target", "command"),
     [
-        ("check-ir", "lit.main -v test --filter-out compile/"),
-        ("check-compile", "lit.main -v test --filter compile/"),
-        ("check-unit", "pytest test/unit"),
-        ("check-lint", "ruff check"),
-        ("check-lint", "pyright"),
+        ("check-ir", "/lit -v test --filter-out compile/"),
+        ("check-compile", "/lit -v test --filter compile/"),
+        ("check-unit", "-m pytest test/unit"),
+        ("check-lint", "-m ruff check"),
+        ("check-lint", "-m pyright"),
     ],
 )
 def test_target(build: Path, target: str, command: str) -> None:
-    assert f"{sys.executable} -m {command}" in commands(build, target)
-    assert f"{sys.executable} -m {command}" in commands(build, "check")
+    assert command in commands(build, target)
+    assert command in commands(build, "check")
 
 
 def test_readme_names_every_target() -> None:
