@@ -1,24 +1,40 @@
-"""A typed model of one PTX instruction: the global load, `ld.global`.
+"""A typed model of the PTX instructions that this package writes: the global load and `createpolicy`.
 
-PTX text is produced here and nowhere else. `GlobalLoad` holds one form of the instruction,
-`GlobalLoad.violations` says which rules of the PTX ISA a form breaks, `GlobalLoad.text` spells it:
+PTX text is produced here and nowhere else. A `GlobalLoad` or a `CreatePolicy` holds one form of its instruction,
+`violations` says which rules of the PTX ISA the form breaks, `text` spells it:
 
     ld.global{.cop}{.nc}{.level1::eviction_priority}{.level2::eviction_priority}
              {.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{, cache-policy};
 
-Source of every rule: PTX ISA 9.0, sections 9.7.9.8 (`ld`) and 9.7.9.9 (`ld.global.nc`), and section 9.7.9.1 for
-the cache operators. `RULES` is the readable table of them; the test suite assembles the full product of
-qualifiers with ptxas and checks that the table and ptxas agree.
+    createpolicy.fractional.L2::primary{.L2::secondary}.b64 cache-policy, fraction;
+    createpolicy.range.global.L2::primary{.L2::secondary}.b64 cache-policy, [a], primary-size, total-size;
+
+Source of every rule: PTX ISA 9.0, sections 9.7.9.1 (cache operators), 9.7.9.2 (cache eviction priority hints), 9.7.9.8
+(`ld`), 9.7.9.9 (`ld.global.nc`) and 9.7.9.18 (`createpolicy`). `RULES` and `POLICY_RULES` are the readable tables of
+them; the test suite assembles the full product of qualifiers with ptxas and checks that tables and ptxas agree.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-__all__ = ["RULES", "CacheOperator", "GlobalLoad", "L1Priority", "L2Priority", "PrefetchSize", "Rule", "Target"]
+__all__ = [
+    "POLICY_RULES",
+    "RULES",
+    "CacheOperator",
+    "CreatePolicy",
+    "GlobalLoad",
+    "L1Priority",
+    "L2Priority",
+    "PrefetchSize",
+    "Rule",
+    "Target",
+]
 
 
 class CacheOperator(enum.Enum):
@@ -42,11 +58,12 @@ class L1Priority(enum.Enum):
 
 
 class L2Priority(enum.Enum):
-    """`.level2::eviction_priority`: a static L2 priority, no policy register."""
+    """`.level2::eviction_priority` of a load (static: no policy register), or one of the priorities in a policy."""
 
     EVICT_NORMAL = ".L2::evict_normal"
     EVICT_FIRST = ".L2::evict_first"
     EVICT_LAST = ".L2::evict_last"
+    EVICT_UNCHANGED = ".L2::evict_unchanged"
 
 
 class PrefetchSize(enum.Enum):
@@ -86,7 +103,7 @@ class GlobalLoad:
     """One form of `ld.global`.
 
     Attributes:
-        register_bits: bits of one destination register: 8, 16, 32 or 64 (`.type` is `.b<register_bits>`).
+        register_bits: bits of one destination register: 8, 16, 32, 64 or 128 (`.type` is `.b<register_bits>`).
         vector: number of destination registers (`.vec`): 1, 2, 4 or 8.
         non_coherent: `.nc`, a load through the read-only data path.
         cop, l1, l2, prefetch: optional qualifiers.
@@ -138,14 +155,61 @@ class GlobalLoad:
         data = f"{{{joined}}}" if self.vector > 1 else joined
         return f"{self.mnemonic} {data}, [{address}]{f', {policy}' if policy else ''};"
 
+    def pieces(self, target: Target) -> list[GlobalLoad]:
+        """The loads to execute in turn instead of this one: two of 128 bits where `target` has none of 256 bits."""
+        if self.bits == 256 and target.sm < 100 and self.l2 is None:
+            return [dataclasses.replace(self, vector=self.vector // 2)] * 2
+        return [self]
+
     def violations(self, target: Target) -> list[str]:
         """What forbids this form on `target`: one sentence a broken rule, none if the form is legal."""
         return [rule.message for rule in RULES if rule.broken(self, target)]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One rule of the PTX ISA: `broken(load, target)` says that it forbids the form.
+class CreatePolicy:
+    """One form of `createpolicy`: `.range` if it has sizes, otherwise `.fractional`.
+
+    Attributes:
+        primary: the priority of the accesses that the policy is about.
+        secondary: the priority of the others; PTX takes `EVICT_UNCHANGED` where it is left out.
+        fraction: the share of accesses that get `primary`, if known at compile time.
+        sizes: bytes of the primary range, and of primary and secondary ranges together, if known at compile time.
+    """
+
+    primary: L2Priority
+    secondary: L2Priority | None = None
+    fraction: float | None = None
+    sizes: tuple[int | None, int | None] | None = None
+
+    @property
+    def mnemonic(self) -> str:
+        """The instruction without operands, such as `createpolicy.fractional.L2::evict_first.b64`."""
+        kind = "fractional" if self.sizes is None else "range.global"
+        secondary = self.secondary.value if self.secondary else ""
+        return f"createpolicy.{kind}{self.primary.value}{secondary}.b64"
+
+    def text(self, policy: str, *inputs: str) -> str:
+        """The whole statement.
+
+        `policy` is the 64-bit destination register, `inputs` are the fraction, or the address and the two sizes.
+        """
+        if len(inputs) != (1 if self.sizes is None else 3):
+            raise ValueError(f"expects a fraction, or an address and two sizes, but got {inputs}")
+        address = [f"[{inputs[0]}]", *inputs[1:]] if self.sizes is not None else inputs
+        return f"{self.mnemonic} {', '.join([policy, *address])};"
+
+    def violations(self, target: Target) -> list[str]:
+        """What forbids this form on `target`: one sentence a broken rule, none if the form is legal."""
+        return [rule.message for rule in POLICY_RULES if rule.broken(self, target)]
+
+
+Form = TypeVar("Form")
+
+
+@dataclass(frozen=True)
+class Rule(Generic[Form]):
+    """One rule of the PTX ISA: `broken(form, target)` says that it forbids the form of an instruction.
 
     `ptx` is the PTX ISA version that introduced the qualifier the rule is about, `section` where it stands.
     """
@@ -153,25 +217,36 @@ class Rule:
     message: str
     ptx: str
     section: str
-    broken: Callable[[GlobalLoad, Target], bool]
+    broken: Callable[[Form, Target], bool]
 
 
-_SHAPES = {(r, v) for r, v in [(8, 1), (16, 1), (32, 1), (64, 1), (32, 2), (64, 2), (32, 4), (64, 4), (32, 8)]}
-_SHAPES |= {(8, 2), (8, 4), (16, 2), (16, 4)}
-_STATIC_L2_SHAPES = {(32, 8), (64, 4)}
+#: Register width and count of the 256-bit loads.
+_WIDE = ((32, 8), (64, 4))
 
-RULES: tuple[Rule, ...] = (
+
+def _has_shape(load: GlobalLoad) -> bool:
+    registers = load.register_bits in (8, 16, 32, 64, 128) and load.vector in (1, 2, 4, 8)
+    return registers and (load.bits <= 128 or (load.register_bits, load.vector) in _WIDE)
+
+
+RULES: tuple[Rule[GlobalLoad], ...] = (
     Rule(
-        "'ld' expects 1, 2, 4 or 8 registers of 8, 16, 32 or 64 bits and at most 256 bits in all",
+        "'ld' expects 1, 2, 4 or 8 registers and at most 128 bits in all, or '.v8.b32' or '.v4.b64'",
         "1.0",
         "9.7.9.8",
-        lambda load, _: (load.register_bits, load.vector) not in _SHAPES,
+        lambda load, _: not _has_shape(load),
     ),
     Rule(
         "a 256-bit load ('.v8.b32', '.v4.b64') expects sm_100 or later",
         "8.8",
         "9.7.9.8",
         lambda load, target: load.bits == 256 and target.sm < 100,
+    ),
+    Rule(
+        "'.b128' expects sm_70 or later",
+        "8.3",
+        "9.7.9.8",
+        lambda load, target: load.register_bits == 128 and target.sm < 70,
     ),
     Rule(
         "'.L2::cache_hint' expects sm_80 or later",
@@ -212,7 +287,49 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "a static L2 eviction priority expects a 256-bit load ('.v8.b32' or '.v4.b64'): use a cache policy",
         "8.8",
-        "9.7.9.8",
-        lambda load, _: load.l2 is not None and (load.register_bits, load.vector) not in _STATIC_L2_SHAPES,
+        "9.7.9.9",
+        lambda load, _: load.l2 is not None and (load.register_bits, load.vector) not in _WIDE,
+    ),
+    Rule(
+        "a static L2 eviction priority is one of first, last and normal: use a cache policy for unchanged",
+        "8.8",
+        "9.7.9.9",
+        lambda load, _: load.l2 is L2Priority.EVICT_UNCHANGED,
+    ),
+)
+
+_SECONDARY = (None, L2Priority.EVICT_FIRST, L2Priority.EVICT_UNCHANGED)
+
+
+def _sizes_fit(sizes: tuple[int | None, int | None]) -> bool:
+    primary, total = sizes
+    known = [size for size in sizes if size is not None]
+    return all(0 <= size < 2**32 for size in known) and (primary is None or total is None or primary <= total)
+
+
+POLICY_RULES: tuple[Rule[CreatePolicy], ...] = (
+    Rule(
+        "a cache policy expects sm_80 or later",
+        "7.4",
+        "9.7.9.18",
+        lambda _, target: target.sm < 80,
+    ),
+    Rule(
+        "a secondary priority is EVICT_FIRST or EVICT_UNCHANGED",
+        "7.4",
+        "9.7.9.18",
+        lambda policy, _: policy.secondary not in _SECONDARY,
+    ),
+    Rule(
+        "a fraction is more than 0 and at most 1",
+        "7.4",
+        "9.7.9.18",
+        lambda policy, _: policy.fraction is not None and not 0 < policy.fraction <= 1,
+    ),
+    Rule(
+        "sizes are 32-bit numbers of bytes, and the primary range is part of the total",
+        "7.4",
+        "9.7.9.18",
+        lambda policy, _: policy.sizes is not None and not _sizes_fit(policy.sizes),
     ),
 )
