@@ -1,4 +1,4 @@
-"""`convert-invariant-copy-to-nvvm`: give an invariant copy its cache policy.
+"""`convert-invariant-copy-to-nvvm`: give an invariant copy its cache policy and its load qualifiers.
 
 Before:
 
@@ -12,15 +12,23 @@ After (the address arithmetic is the compiler's own):
 
 Input: a module as CuTe DSL traces it, in front of the compiler's `cute-expand-ops`.
 
-Promised: no `cute.copy` or `cute.copy_atom_call` is left whose G2R atom is `invariant = true` and carries a cache
-policy on some path. Each became as many loads, of the same widths, from the same addresses, under the same predicates,
-as the compiler's own expansion of that copy; a 256-bit load becomes two of 128 bits below sm_100. The loads carry the
-copy's location and have no side effects, so that independent ones may overlap.
+An atom that is invariant and has qualifiers (`mem_order = release`, see `qualifiers.py`) gets the load that PTX has for
+them, with a policy or without:
+
+    cute.copy(%a, %src, %dst) : (!cute_nvgpu.atom.g2r<f32 copy_bits = 128 mem_order = release
+                                 l2_prefetch_size = size_256b l1_cache_evict_priority = no_allocate>, ...)
+
+    %data = llvm.inline_asm "ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {$0, $1, $2, $3}, [$4];", ... %address
+
+Promised: no `cute.copy` or `cute.copy_atom_call` is left whose G2R atom is invariant and has qualifiers, or carries a
+cache policy on some path. Each became as many loads, of the same widths, from the same addresses, under the same
+predicates, as the compiler's own expansion of that copy; a 256-bit load becomes two of 128 bits below sm_100. The loads
+carry the copy's location and have no side effects, so that independent ones may overlap.
 
 Left untouched: every other op. Where the compiler keeps the policy by itself, the copy is left to it.
 
 Why inline asm: no NVVM or LLVM op up to and including those of nvidia-cutlass-dsl 4.8.1 lowers to a non-coherent load
-with a cache hint. `nvvm.load.ext` has the hint but no `.nc`, `llvm.load invariant` has `.nc` but no hint
+with a cache hint or a qualifier. `nvvm.load.ext` has those but no `.nc`, `llvm.load invariant` has `.nc` alone
 (NVIDIA/cutlass issue 3726).
 """
 
@@ -31,14 +39,22 @@ from dataclasses import dataclass
 from cutlass._mlir import ir, rewrite
 
 from cute_cache_policy import reporting
-from cute_cache_policy.asm import emit_load
-from cute_cache_policy.atoms import COPY_OPS, EVICT_NORMAL_POLICY, PolicyFlow, copy_atom, policy_value, set_policy
+from cute_cache_policy.asm import emit_load, load_form
+from cute_cache_policy.atoms import (
+    COPY_OPS,
+    EVICT_NORMAL_POLICY,
+    AtomType,
+    PolicyFlow,
+    copy_atom,
+    policy_value,
+    set_policy,
+)
 from cute_cache_policy.bindings import operands
 from cute_cache_policy.dataflow import CallGraph
 from cute_cache_policy.diagnostics import error
 from cute_cache_policy.expansion import Expander, Expansion
 from cute_cache_policy.pass_manager import Pass, apply_patterns
-from cute_cache_policy.ptx import GlobalLoad, Target
+from cute_cache_policy.ptx import Target
 
 
 class InvariantCopyPattern:
@@ -54,39 +70,38 @@ class InvariantCopyPattern:
         if atom is None or atom.kind != "g2r" or not atom.invariant:
             # the compiler lowers other copies as they are written
             return False
-        trace = self._flow.trace(op)
-        if not trace.carries_policy:
+        hinted = (trace := self._flow.trace(op)).carries_policy
+        if not hinted and not atom.qualified:
             # a bare invariant load is already what the user asked for
             return False
-        expansion, is_new = self._expand(op)
-        if expansion.keeps_policy:
+        expansion, is_new = self._expand(op, atom, hinted)
+        if expansion.keeps_policy and not atom.qualified:
             # this release of the compiler needs no help
             return False
         if is_new:
-            self._make_loads_non_coherent(op, expansion)
-        for edge in trace.bare:
+            self._make_loads_non_coherent(op, atom, expansion, hinted)
+        for edge in trace.bare if hinted else ():
             set_policy(edge, EVICT_NORMAL_POLICY)
         reporting.note(op, expansion)
-        expansion.inline(op, policy_value(op, atom))
+        expansion.inline(op, policy_value(op, atom) if hinted else None)
         rewriter.erase_op(op)
         return True
 
-    def _expand(self, op: ir.Operation) -> tuple[Expansion, bool]:
+    def _expand(self, op: ir.Operation, atom: AtomType, hinted: bool) -> tuple[Expansion, bool]:
         try:
-            return self._expander.expand(op)
+            return self._expander.expand(op, atom.expandable(operands(op)[0].type), sets_policy=hinted)
         except ir.MLIRError as failure:
             raise error(op, f"expects a copy that 'cute-expand-ops' can expand, but got: {failure}") from failure
 
-    def _make_loads_non_coherent(self, op: ir.Operation, expansion: Expansion) -> None:
+    def _make_loads_non_coherent(self, op: ir.Operation, atom: AtomType, expansion: Expansion, hinted: bool) -> None:
         if not expansion.loads:
             source = operands(op)[1].type
             raise error(op, f"expects a source in global memory and a fragment in registers, but got {source}")
-        if problems := GlobalLoad(32, cache_hint=True).violations(self._target):
-            raise error(
-                op, f"with a cache policy expects a target that can load it, but got {self._target}: {problems[0]}"
-            )
         for load in expansion.loads:
-            emit_load(load, expansion.policy, self._target)
+            form = load_form(load, hinted, atom.static_l2_priority)
+            if problems := form.pieces(self._target)[0].violations(self._target):
+                raise error(op, f"expects a load that {self._target} has, but got '{form.mnemonic}': {problems[0]}")
+            emit_load(load, form, expansion.policy if hinted else None, self._target)
 
 
 @dataclass

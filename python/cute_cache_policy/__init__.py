@@ -11,8 +11,35 @@ from __future__ import annotations
 
 from .diagnostics import CachePolicyError, CachePolicyWarning
 from .options import HonorCachePolicy, install
+from .policies import (
+    EVICT_FIRST,
+    EVICT_LAST,
+    EVICT_NORMAL,
+    EVICT_UNCHANGED,
+    evict_first,
+    evict_last,
+    evict_normal,
+    evict_unchanged,
+    fractional,
+    range,
+)
 from .reporting import open_report as report
 
-__all__ = ["CachePolicyError", "CachePolicyWarning", "HonorCachePolicy", "report"]
+__all__ = [
+    "EVICT_FIRST",
+    "EVICT_LAST",
+    "EVICT_NORMAL",
+    "EVICT_UNCHANGED",
+    "CachePolicyError",
+    "CachePolicyWarning",
+    "HonorCachePolicy",
+    "evict_first",
+    "evict_last",
+    "evict_normal",
+    "evict_unchanged",
+    "fractional",
+    "range",
+    "report",
+]
 
 install()

@@ -19,7 +19,9 @@ from cutlass._mlir import ir
 from cutlass._mlir.passmanager import PassManager
 from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.base_dsl.compiler import BooleanCompileOption, CompileCallable, CompileOptions
-from cutlass.base_dsl.dsl import BaseDSL
+from cutlass.base_dsl.dsl import BaseDSL, DSLSingletonMeta
+from cutlass.cute.nvgpu import CopyG2ROp
+from cutlass.cute.nvgpu.common import CopyG2RTrait, CopyR2GTrait
 from cutlass.cutlass_dsl import CuTeDSL
 
 try:
@@ -28,15 +30,17 @@ except ImportError:
     # where older releases have it
     from cutlass.base_dsl.arch import Arch
 
-from .diagnostics import SourceLine
+from .diagnostics import CachePolicyError, SourceLine
 
 __all__ = [
     "FlagOption",
     "Trace",
+    "accept_cache_policies",
     "architectures",
     "code_generation",
     "compiler_passes",
     "install",
+    "respell_copy_atoms",
     "user_error",
     "version",
 ]
@@ -186,6 +190,54 @@ def _call_after_trace(
         return _run_trace_finalize_hooks
 
     _wrap(BaseDSL, "_run_trace_finalize_hooks", make)
+
+
+def _target_while_on(option: type[FlagOption]) -> str | None:
+    """The target of the compile that is being traced with `option` on; None if there is none.
+
+    Both DSL objects get the options of a compile before its trace, and lose them afterwards.
+    """
+    for dsl in list(DSLSingletonMeta._instances.values()):
+        chosen = dsl.compile_options.options.get(option)
+        if chosen is not None and chosen.value:
+            return dsl.compile_options.gpu_arch or dsl.envar.arch
+    return None
+
+
+def respell_copy_atoms(option: type[FlagOption], respell: Callable[[Any, dict[str, Any], str], dict[str, Any]]) -> None:
+    """While `option` is on, let `respell(element type, fields, target)` change what a G2R atom is made with."""
+
+    def make(original: Any) -> Any:
+        def _make_trait(self: Any, copy_internal_type: Any, *, loc: Any = None, ip: Any = None, **fields: Any) -> Any:
+            if (target := _target_while_on(option)) is not None:
+                fields = _as_user_error(respell, copy_internal_type, fields, target)
+            return original(self, copy_internal_type, loc=loc, ip=ip, **fields)
+
+        return _make_trait
+
+    _wrap(CopyG2ROp, "_make_trait", make)
+
+
+def accept_cache_policies(option: type[FlagOption], convert: Callable[[Any], Any]) -> None:
+    """While `option` is on, let `convert` make an Int64 of every `cache_policy=` of a G2R or R2G copy."""
+
+    def make(original: Any) -> Any:
+        def unpack(self: Any, *, cache_policy: Any = None, **fields: Any) -> Any:
+            if cache_policy is not None and _target_while_on(option) is not None:
+                cache_policy = _as_user_error(convert, cache_policy)
+            return original(self, cache_policy=cache_policy, **fields)
+
+        return unpack
+
+    for trait in (CopyG2RTrait, CopyR2GTrait):
+        _wrap(trait, "unpack", make)
+
+
+def _as_user_error(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except CachePolicyError as failure:
+        raise user_error(str(failure)) from None
 
 
 def user_error(message: str, line: SourceLine | None = None) -> DSLUserCodeError:

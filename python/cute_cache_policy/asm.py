@@ -1,21 +1,20 @@
 """Emitting `ptx.GlobalLoad` as `llvm.inline_asm`.
 
 The asm has no side effects: LLVM and ptxas may then move independent loads past stores, which is what a non-coherent
-load is for. Registers are 32 bits wide where the data allows it, as in the compiler's own non-coherent loads; 64-bit
-registers hold 64-bit elements alone, because register pairs fragment the register file.
+load is for.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import re
 
 from cutlass._mlir import ir
 from cutlass._mlir.dialects import llvm
 
 from .bindings import operands, results
-from .ptx import GlobalLoad, Target
+from .ptx import CacheOperator, GlobalLoad, L1Priority, L2Priority, PrefetchSize, Target, load_shape
 
-__all__ = ["emit_load", "load_shape"]
+__all__ = ["emit_load", "load_form"]
 
 #: Inline asm constraint of a register, by its width in bits. There is none for 8 bits: `ld.b8` takes a 16-bit register.
 _CONSTRAINT = {16: "h", 32: "r", 64: "l"}
@@ -33,27 +32,42 @@ def _bits(type_: ir.Type) -> tuple[int, int]:
     return type_.width, type_.width
 
 
-def load_shape(bits: int, element_bits: int) -> GlobalLoad:
-    """The registers of a load of `bits` (8 to 256) bits of elements of `element_bits` bits each."""
-    register = 64 if element_bits >= 64 else min(bits, 32)
-    return GlobalLoad(register, bits // register)
+def load_form(load: ir.Operation, cache_hint: bool, l2: L2Priority | None = None) -> GlobalLoad:
+    """The non-coherent load with the width and the qualifiers of a `llvm.load` or `nvvm.load.ext`.
+
+    `cache_hint` and `l2` are what those ops do not say: whether a policy comes along, and the static L2 priority.
+    """
+    shape = load_shape(*_bits(results(load)[0].type))
+    cop, l1, prefetch = (_keyword(load, name) for name in ("cacheModifier", "evict", "prefetch"))
+    return GlobalLoad(
+        shape.register_bits,
+        shape.vector,
+        cop=CacheOperator(f".{cop}") if cop else None,
+        l1=L1Priority[l1.upper().replace("EVICT_NO_", "NO_")] if l1 else None,
+        l2=l2,
+        prefetch=PrefetchSize(f".L2::{prefetch[5:].upper()}") if prefetch else None,
+        cache_hint=cache_hint,
+    )
 
 
-def emit_load(load: ir.Operation, policy: ir.Value, target: Target) -> None:
-    """Replace a `llvm.load` by the non-coherent load with a cache hint of the same memory.
+def _keyword(op: ir.Operation, name: str) -> str | None:
+    """`evict_first` for an attribute like `#nvvm.evict_kind<evict_first>`, None if `op` does not have the attribute."""
+    match = re.search(r"<(\w+)>", str(op.attributes[name])) if name in op.attributes else None
+    return match[1] if match else None
+
+
+def emit_load(load: ir.Operation, form: GlobalLoad, policy: ir.Value | None, target: Target) -> None:
+    """Replace a load of the compiler by `form`, a load of the same memory.
 
     Where `target` has no 256-bit loads, two of 128 bits take its place: inline asm is not legalized later.
     """
     (result,) = results(load)
-    shape = dataclasses.replace(load_shape(*_bits(result.type)), cache_hint=True)
-    pieces = 2 if shape.bits == 256 and target.sm < 100 else 1
-    piece = dataclasses.replace(shape, vector=shape.vector // pieces)
-    (address,) = operands(load)
+    address = operands(load)[0]
     with ir.InsertionPoint(load), load.location:
         registers: list[ir.Value] = []
-        for number in range(pieces):
+        for number, piece in enumerate(form.pieces(target)):
             registers += _emit(piece, address, number * piece.bits // 8, policy)
-        data = _concatenate(registers, shape.register_bits)
+        data = _concatenate(registers, form.register_bits)
         if data.type != result.type:
             data = _create(llvm.BitcastOp, result.type, data)
     result.replace_all_uses_with(data)
@@ -64,18 +78,19 @@ def _create(op: type, *args: object, **kwargs: object) -> ir.Value:
     return results(op(*args, **kwargs).operation)[0]
 
 
-def _emit(load: GlobalLoad, address: ir.Value, offset: int, policy: ir.Value) -> list[ir.Value]:
+def _emit(load: GlobalLoad, address: ir.Value, offset: int, policy: ir.Value | None) -> list[ir.Value]:
     """The destination registers of one load at `address + offset` bytes."""
     width = max(load.register_bits, 16)
     register = ir.IntegerType.get_signless(width)
     count = load.vector
     names = [f"${i}" for i in range(count)]
     where = f"${count}+{offset}" if offset else f"${count}"
-    text = load.text(names, where, f"${count + 1}")
-    constraints = ",".join([f"={_CONSTRAINT[width]}"] * count + ["l", "l"])
+    inputs = [address] if policy is None else [address, policy]
+    text = load.text(names, where, None if policy is None else f"${count + 1}")
+    constraints = ",".join([f"={_CONSTRAINT[width]}"] * count + ["l"] * len(inputs))
     single = count == 1
     type_ = register if single else ir.Type.parse(f"!llvm.struct<({', '.join([str(register)] * count)})>")
-    value = _create(llvm.InlineAsmOp, type_, [address, policy], text, constraints)
+    value = _create(llvm.InlineAsmOp, type_, inputs, text, constraints)
     if not single:
         return [_create(llvm.ExtractValueOp, register, value, ir.DenseI64ArrayAttr.get([i])) for i in range(count)]
     if width != load.register_bits:

@@ -14,6 +14,8 @@ from cutlass._mlir import ir
 
 from .bindings import operands, results
 from .dataflow import CallGraph, Edge, incoming
+from .ptx import CONSTANT_POLICIES, L2Priority
+from .qualifiers import is_qualified, static_l2_priority, without_spelling
 
 __all__ = ["COPY_OPS", "EVICT_NORMAL_POLICY", "AtomType", "PolicyFlow", "PolicyTrace", "copy_atom", "policy_value"]
 
@@ -23,9 +25,8 @@ COPY_OPS = ("cute.copy", "cute.copy_atom_call")
 SET_VALUE = "cute_nvgpu.atom.set_value"
 GET_VALUE = "cute_nvgpu.atom.get_value"
 
-#: What `createpolicy.fractional.L2::evict_normal.b64 p, 1.0` yields on sm_80 to sm_120: the priority of an access
-#: without a policy (PTX ISA 9.7.9.1, "cache eviction priority hints").
-EVICT_NORMAL_POLICY = 0x16F0000000000000
+#: The priority of an access without a policy (PTX ISA 9.7.9.2).
+EVICT_NORMAL_POLICY = CONSTANT_POLICIES[L2Priority.EVICT_NORMAL]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,24 @@ class AtomType:
     @property
     def invariant(self) -> bool:
         """Whether loads through the atom are promised to read memory that nobody writes meanwhile."""
-        return "invariant = true" in self.parameters
+        return self.qualified or "invariant = true" in self.parameters
+
+    @property
+    def qualified(self) -> bool:
+        """Whether the atom is invariant and has load qualifiers: the compiler cannot lower it (see `qualifiers`)."""
+        return self.kind == "g2r" and is_qualified(self.parameters)
+
+    @property
+    def static_l2_priority(self) -> L2Priority | None:
+        """The static L2 eviction priority of its loads."""
+        return static_l2_priority(self.parameters) if self.qualified else None
+
+    def expandable(self, type_: ir.Type) -> ir.Type | None:
+        """What the compiler can expand in the place of `type_`, the type that this atom was read off; None for `type_`.
+
+        It makes coherent loads with the qualifiers of the atom.
+        """
+        return ir.Type.parse(without_spelling(str(type_)), type_.context) if self.qualified else None
 
     @classmethod
     def of(cls, type_: ir.Type) -> AtomType | None:

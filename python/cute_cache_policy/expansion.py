@@ -99,15 +99,15 @@ class Expansion:
                 found.append((op, math.prod(_trips(loop) for loop in enclosing(op) if loop.name == "scf.for")))
         return found
 
-    def inline(self, copy: ir.Operation, policy: ir.Value) -> None:
-        """Insert the expansion in front of `copy`, on its operands and `policy`, at its location."""
+    def inline(self, copy: ir.Operation, policy: ir.Value | None) -> None:
+        """Insert the expansion in front of `copy`, on its operands and `policy` (None if unused), at its location."""
         instance = self._function.clone(ip=False)
         location = copy.location
         if location != instance.location:
             for op in walk(instance):
                 op.location = location
         body = instance.regions[0].blocks[0]
-        for argument, value in zip(raw(body.arguments), [*operands(copy), policy]):
+        for argument, value in zip(raw(body.arguments), [*operands(copy), *([policy] if policy else [])]):
             argument.replace_all_uses_with(value)
         for op in list(body.operations)[:-1]:
             op.move_before(copy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _dsl, reporting
+from . import _dsl, policies, qualifiers, reporting
 from .diagnostics import CachePolicyError, PassFailure
 from .pass_manager import Pass, run
 
@@ -10,7 +10,7 @@ __all__ = ["HonorCachePolicy", "install"]
 
 
 class HonorCachePolicy(_dsl.FlagOption, name="honor-cache-policy"):
-    """Compile option: every copy keeps the cache policy it was given, invariant or not.
+    """Compile option: every copy keeps the cache policy and the load qualifiers it was given, invariant or not.
 
     Spelled `cute.compile[HonorCachePolicy](f, ...)`, `cute.compile(f, ..., options="--honor-cache-policy")` or
     `CUTE_DSL_COMPILER_OPT=honor-cache-policy`.
@@ -41,3 +41,5 @@ def after_trace(trace: _dsl.Trace) -> None:
 def install() -> None:
     """Register the options with the DSL. Called once, by the import of the package."""
     _dsl.install([HonorCachePolicy], after_trace, always=reporting.active)
+    _dsl.respell_copy_atoms(HonorCachePolicy, qualifiers.respell)
+    _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 __all__ = [
+    "CONSTANT_POLICIES",
     "POLICY_RULES",
     "RULES",
     "CacheOperator",
@@ -34,6 +35,7 @@ __all__ = [
     "PrefetchSize",
     "Rule",
     "Target",
+    "load_shape",
 ]
 
 
@@ -163,7 +165,17 @@ class GlobalLoad:
 
     def violations(self, target: Target) -> list[str]:
         """What forbids this form on `target`: one sentence a broken rule, none if the form is legal."""
-        return [rule.message for rule in RULES if rule.broken(self, target)]
+        return [f"{rule.message} (PTX ISA {rule.section})" for rule in RULES if rule.broken(self, target)]
+
+
+def load_shape(bits: int, element_bits: int) -> GlobalLoad:
+    """The registers of a load of `bits` (8 to 256) bits of elements of `element_bits` bits each.
+
+    They are 32 bits wide where the data allows it, as in the compiler's own non-coherent loads; 64-bit registers hold
+    64-bit elements alone, because register pairs fragment the register file.
+    """
+    register = 64 if element_bits >= 64 else min(bits, 32)
+    return GlobalLoad(register, bits // register)
 
 
 @dataclass(frozen=True)
@@ -201,7 +213,16 @@ class CreatePolicy:
 
     def violations(self, target: Target) -> list[str]:
         """What forbids this form on `target`: one sentence a broken rule, none if the form is legal."""
-        return [rule.message for rule in POLICY_RULES if rule.broken(self, target)]
+        return [f"{rule.message} (PTX ISA {rule.section})" for rule in POLICY_RULES if rule.broken(self, target)]
+
+
+#: What `createpolicy.fractional.L2::<priority>.b64 p, 1.0` yields on every target with cache policies.
+CONSTANT_POLICIES = {
+    L2Priority.EVICT_FIRST: 0x12F0000000000000,
+    L2Priority.EVICT_LAST: 0x14F0000000000000,
+    L2Priority.EVICT_NORMAL: 0x16F0000000000000,
+    L2Priority.EVICT_UNCHANGED: 0x10F0000000000000,
+}
 
 
 Form = TypeVar("Form")
@@ -289,6 +310,12 @@ RULES: tuple[Rule[GlobalLoad], ...] = (
         "8.8",
         "9.7.9.9",
         lambda load, _: load.l2 is not None and (load.register_bits, load.vector) not in _WIDE,
+    ),
+    Rule(
+        "a static L2 eviction priority expects sm_100 or later: use a cache policy",
+        "8.8",
+        "9.7.9.9",
+        lambda load, target: load.l2 is not None and target.sm < 100,
     ),
     Rule(
         "a static L2 eviction priority is one of first, last and normal: use a cache policy for unchanged",

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+
 from cute_cache_policy.ptx import (
     CacheOperator,
     CreatePolicy,
