@@ -108,7 +108,11 @@ def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
             f"cute-cache-policy expects a nvidia-cutlass-dsl with '{owner.__name__}.{name}' (4.6 to 4.8 have it), "
             f"but got {version()}"
         )
-    setattr(owner, name, functools.wraps(original)(make(original)))
+    wrapper = make(original)
+    # The DSL reports an error of the user at the innermost frame that is neither its own nor from a file in angle
+    # brackets. Without this it would report all of them in here.
+    wrapper.__code__ = wrapper.__code__.replace(co_filename=f"<{__name__}>")
+    setattr(owner, name, functools.wraps(original)(wrapper))
 
 
 def _register(options: list[type[FlagOption]]) -> None:
@@ -183,13 +187,38 @@ def _call_after_trace(
             original(self, module, function_name)
             chosen = self.compile_options.options
             enabled = frozenset(o for o in options if o in chosen and chosen[o].value)
-            if enabled or always():
+            if (enabled or always()) and _lower_variables(self, module):
                 arch = self.compile_options.gpu_arch or self.envar.arch
                 after_trace(Trace(module, function_name, arch, enabled))
 
         return _run_trace_finalize_hooks
 
     _wrap(BaseDSL, "_run_trace_finalize_hooks", make)
+
+
+def _lower_variables(dsl: Any, module: ir.Module) -> bool:
+    """Turn the variables of a `FrontendNext` trace into SSA values. Returns False if the compiler cannot.
+
+    That frontend (4.7 and later) keeps every variable of a program that control flow may change in a memory slot, a
+    `pyir.ref`, so that nothing says where an atom or an address comes from. The compiler lowers these in its first
+    pass, which finds nothing left to do after us. Where it fails it is left to fail by itself, with its own message.
+    """
+    if not getattr(dsl.envar, "enable_pyir", False):
+        return True
+    with module.context:
+        try:
+            _variable_lowering().run(module.operation)
+        except ir.MLIRError:
+            return False
+    return True
+
+
+def _variable_lowering() -> PassManager:
+    try:
+        return PassManager.parse("builtin.module(pyir-prelower)")
+    except ValueError:
+        # its name in 4.7
+        return PassManager.parse("builtin.module(convert-pyir-to-scf)")
 
 
 def _target_while_on(option: type[FlagOption]) -> str | None:
