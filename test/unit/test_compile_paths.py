@@ -16,11 +16,11 @@ import cutlass.base_dsl.compiler as dsl_compiler
 import pytest
 from cutlass import Float32, Int32, Int64, cute
 from cutlass.cutlass_dsl import CuTeDSL
-from support.sass import disassemble, global_accesses
-from support.scale import EVICT_FIRST, HINTED, arguments, copy_vector, launch, loads
 
 from cute_cache_policy import HonorCachePolicy, _dsl
 from cute_cache_policy.ptx import Target
+from support.sass import disassemble, global_accesses
+from support.scale import EVICT_FIRST, HINTED, arguments, copy_vector, launch, loads
 
 EVICT_LAST = 0x14F0000000000000
 
