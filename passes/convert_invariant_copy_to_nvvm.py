@@ -25,6 +25,11 @@ cache policy on some path. Each became as many loads, of the same widths, from t
 predicates, as the compiler's own expansion of that copy; a 256-bit load becomes two of 128 bits below sm_100. The loads
 carry the copy's location and have no side effects, so that independent ones may overlap.
 
+A copy whose source the same kernel also writes (the same kernel argument, or two that a launch passes the same tensor
+for) breaks the promise of `invariant = true`: a non-coherent load may then return the old value, and one without side
+effects may be merged with an earlier one. It becomes the compiler's own coherent load instead, with the policy and the
+qualifiers (`nvvm.load.ext`), and a warning says so. Two arguments that the caller lets overlap are not seen.
+
 Left untouched: every other op. Where the compiler keeps the policy by itself, the copy is left to it.
 
 Why inline asm: no NVVM or LLVM op up to and including those of nvidia-cutlass-dsl 4.8.1 lowers to a non-coherent load
@@ -51,7 +56,8 @@ from cute_cache_policy.atoms import (
 )
 from cute_cache_policy.bindings import operands
 from cute_cache_policy.dataflow import CallGraph
-from cute_cache_policy.diagnostics import error
+from cute_cache_policy.diagnostics import error, warn
+from cute_cache_policy.effects import WrittenMemory
 from cute_cache_policy.expansion import Expander, Expansion
 from cute_cache_policy.pass_manager import Pass, apply_patterns
 from cute_cache_policy.ptx import Target
@@ -62,7 +68,9 @@ class InvariantCopyPattern:
 
     def __init__(self, module: ir.Operation, target: Target) -> None:
         self._target = target
-        self._flow = PolicyFlow(CallGraph(module))
+        calls = CallGraph(module)
+        self._flow = PolicyFlow(calls)
+        self._written = WrittenMemory(module, calls)
         self._expander = Expander()
 
     def __call__(self, op: ir.Operation, rewriter: rewrite.PatternRewriter) -> bool:
@@ -74,12 +82,16 @@ class InvariantCopyPattern:
         if not hinted and not atom.qualified:
             # a bare invariant load is already what the user asked for
             return False
-        expansion, is_new = self._expand(op, atom, hinted)
-        if expansion.keeps_policy and not atom.qualified:
-            # this release of the compiler needs no help
-            return False
-        if is_new:
-            self._make_loads_non_coherent(op, atom, expansion, hinted)
+        if write := self._written.by(operands(op)[1]):
+            expansion, _ = self._expand(op, atom.coherent(operands(op)[0].type), hinted)
+            warn(op, f"becomes a coherent load, because {write}: use invariant=False")
+        else:
+            expansion, is_new = self._expand(op, atom.expandable(operands(op)[0].type), hinted)
+            if expansion.keeps_policy and not atom.qualified:
+                # this release of the compiler needs no help
+                return False
+            if is_new:
+                self._make_loads_non_coherent(op, atom, expansion, hinted)
         for edge in trace.bare if hinted else ():
             set_policy(edge, EVICT_NORMAL_POLICY)
         reporting.note(op, expansion)
@@ -87,9 +99,9 @@ class InvariantCopyPattern:
         rewriter.erase_op(op)
         return True
 
-    def _expand(self, op: ir.Operation, atom: AtomType, hinted: bool) -> tuple[Expansion, bool]:
+    def _expand(self, op: ir.Operation, atom_type: ir.Type | None, hinted: bool) -> tuple[Expansion, bool]:
         try:
-            return self._expander.expand(op, atom.expandable(operands(op)[0].type), sets_policy=hinted)
+            return self._expander.expand(op, atom_type, sets_policy=hinted)
         except ir.MLIRError as failure:
             raise error(op, f"expects a copy that 'cute-expand-ops' can expand, but got: {failure}") from failure
 

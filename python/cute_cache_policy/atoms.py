@@ -17,7 +17,15 @@ from .dataflow import CallGraph, Edge, incoming
 from .ptx import CONSTANT_POLICIES, L2Priority
 from .qualifiers import is_qualified, static_l2_priority, without_spelling
 
-__all__ = ["COPY_OPS", "EVICT_NORMAL_POLICY", "AtomType", "PolicyFlow", "PolicyTrace", "copy_atom", "policy_value"]
+__all__ = [
+    "COPY_OPS",
+    "EVICT_NORMAL_POLICY",
+    "AtomType",
+    "PolicyFlow",
+    "PolicyTrace",
+    "copy_atom",
+    "policy_value",
+]
 
 #: The ops that execute a copy atom; operand 0 is the atom or a tiled copy of it.
 COPY_OPS = ("cute.copy", "cute.copy_atom_call")
@@ -62,6 +70,10 @@ class AtomType:
         It makes coherent loads with the qualifiers of the atom.
         """
         return ir.Type.parse(without_spelling(str(type_)), type_.context) if self.qualified else None
+
+    def coherent(self, type_: ir.Type) -> ir.Type:
+        """What loads like `type_`, the type that this atom was read off, without a promise about the memory."""
+        return self.expandable(type_) or ir.Type.parse(str(type_).replace(" invariant = true", ""), type_.context)
 
     @classmethod
     def of(cls, type_: ir.Type) -> AtomType | None:

@@ -11,9 +11,22 @@ from dataclasses import dataclass, field
 
 from cutlass._mlir import ir
 
-from .bindings import FUNCTION_OPS, enclosing, operands, raw, walk
+from .bindings import FUNCTION_OPS, enclosing, operands, raw
+from .pass_manager import apply_patterns
 
 __all__ = ["CallGraph", "Edge", "incoming"]
+
+
+#: Ops that hand their operands on to a function or kernel of the module, named by their attribute `callee`.
+CALL_OPS = (
+    "cuda.launch",
+    "cuda.launch_ex",
+    "cuda.launch_kernel",
+    "func.call",
+    "gpu.launch_func",
+    "lir.launch",
+    "llvm.call",
+)
 
 
 @dataclass(frozen=True)
@@ -45,13 +58,17 @@ class CallGraph:
         """The calls and launches of `function`; none is known for a function that is only called from outside."""
         if self._callers is None:
             self._callers = {}
-            for op in walk(self.root):
-                if "callee" in op.attributes:
-                    name = str(op.attributes["callee"]).rpartition("@")[2].strip('"')
-                    self._callers.setdefault(name, []).append(op.operation)
+            apply_patterns(self.root, dict.fromkeys(CALL_OPS, self._collect))
         if "sym_name" not in function.attributes:
             return []
         return self._callers.get(ir.StringAttr(function.attributes["sym_name"]).value, [])
+
+    def _collect(self, op: ir.Operation, _: object) -> bool:
+        if "callee" in op.attributes:
+            assert self._callers is not None
+            name = str(op.attributes["callee"]).rpartition("@")[2].strip('"')
+            self._callers.setdefault(name, []).append(op)
+        return False
 
 
 def incoming(value: ir.Value, calls: CallGraph) -> list[Edge] | None:

@@ -1,0 +1,260 @@
+"""Which memory an address points to, as far as a kernel tells.
+
+`AddressFlow.origins` follows an address back to the kernel arguments that it was computed from: through views, offsets,
+alignment, recasts and integer arithmetic, through `scf` control flow and calls. What is loaded from memory, returned by
+a call or computed by inline assembly has no known origin.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from cutlass._mlir import ir
+
+from .bindings import FUNCTION_OPS, operands, raw
+from .dataflow import CallGraph, incoming
+
+__all__ = ["AddressFlow", "Origins", "is_address", "is_global"]
+
+#: Functions that the host launches: an address that enters one is looked up in their launches, not traced further.
+KERNEL_OPS = frozenset({"cuda.kernel", "lir.func", "gpu.func"})
+
+#: Ops that make new memory, which no kernel argument points to.
+ALLOCATIONS = frozenset(
+    {
+        "cute.copy.make_fragment",
+        "cute.make_fragment_like",
+        "cute.memref.alloca",
+        "cute.memref.alloc_smem",
+        "cute.mma.make_fragment",
+        "cute_nvgpu.arch.alloc_rmem",
+        "cute_nvgpu.arch.alloc_smem",
+        "cute_nvgpu.arch.get_dyn_smem",
+        "lir.allocate_buffer",
+        "lir.static_alloc_smem",
+        "lir.static_alloc_tmem",
+        "llvm.alloca",
+    }
+)
+
+#: Ops of the dialect `cute` whose result is read from memory. All others that yield an address compute it.
+LOADS = frozenset({"cute.deref_desc_iter", "cute.load_scaled_index", "cute.memref.load", "cute.ptr.load"})
+
+#: Ops of the dialect `cute` whose first operand is the address, and whose others need not be looked at.
+VIEWS_OF_FIRST = frozenset(
+    {
+        "cute.add_offset",
+        "cute.get_iter",
+        "cute.group_modes",
+        "cute.local_tile",
+        "cute.logical_divide",
+        "cute.make_view",
+        "cute.recast_iter",
+        "cute.slice",
+    }
+)
+
+#: Ops outside the dialect `cute` that compute an address from their address operands.
+VIEWS = frozenset(
+    {
+        "arith.select",
+        "builtin.unrealized_conversion_cast",
+        "cute_nvgpu.atom.make_exec_tma",
+        "cute_nvgpu.atom.tma_partition",
+        "lir.partition",
+        "lir.ptrcast",
+        "llvm.addrspacecast",
+        "llvm.bitcast",
+        "llvm.freeze",
+        "llvm.getelementptr",
+        "llvm.select",
+    }
+)
+
+#: Views that start where their operand starts.
+SAME_START = frozenset(
+    {
+        "builtin.unrealized_conversion_cast",
+        "cute.coalesce",
+        "cute.derefine",
+        "cute.get_iter",
+        "cute.group_modes",
+        "cute.make_view",
+        "cute.recast_iter",
+        "cute_nvgpu.atom.make_exec_tma",
+        "cute_nvgpu.atom.make_non_exec_tiled_tma_load",
+        "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce",
+        "cute_nvgpu.atom.make_non_exec_tiled_tma_store",
+        "llvm.addrspacecast",
+        "llvm.bitcast",
+    }
+)
+
+FROM_INTEGER = frozenset({"cute.inttoptr", "llvm.inttoptr"})
+TO_INTEGER = frozenset({"cute.ptrtoint", "llvm.ptrtoint", "llvm.ptrtoaddr"})
+
+#: Integer arithmetic outside the dialect `arith`.
+ARITHMETIC = frozenset(
+    f"llvm.{name}" for name in ("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "zext", "sext", "trunc")
+) | {"cute.assume", "llvm.mlir.constant", "builtin.unrealized_conversion_cast"}
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where an address may have come from.
+
+    Attributes:
+        arguments: the kernel arguments (or arguments of the outermost function) among its origins.
+        known: whether there is no other origin.
+    """
+
+    arguments: frozenset[ir.Value]
+    known: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_address_text(text: str) -> bool:
+    return any(word in text for word in ("memref<", "ptr", "tma", "desc"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_global_text(text: str) -> bool:
+    if text.startswith(("!cute.memref<", "!cute.ptr<")):
+        return ", gmem" in text or ", generic" in text
+    return not text.startswith("!llvm.ptr<") or text == "!llvm.ptr<1>"
+
+
+def is_address(value: ir.Value) -> bool:
+    """Whether a value holds an address: a tensor in memory, a pointer, a TMA atom or descriptor."""
+    return _is_address_text(str(value.type))
+
+
+def is_global(value: ir.Value) -> bool:
+    """Whether a value that holds an address may point to global memory."""
+    return _is_global_text(str(value.type))
+
+
+class AddressFlow:
+    """Traces the addresses of one module."""
+
+    def __init__(self, calls: CallGraph) -> None:
+        self._calls = calls
+        self._origins: dict[ir.Value, Origins] = {}
+
+    def origins(self, address: ir.Value) -> Origins:
+        """The kernel arguments that an address may have been computed from."""
+        found = self._origins.get(address)
+        if found is None:
+            found = self._origins[address] = self._trace(address)
+        return found
+
+    def _trace(self, address: ir.Value) -> Origins:
+        arguments: set[ir.Value] = set()
+        known = True
+        seen: set[ir.Value] = set()
+        pending = [address]
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if self._enters(value):
+                arguments.add(value)
+                continue
+            edges = incoming(value, self._calls)
+            if edges is not None:
+                known &= bool(edges)
+                pending += [edge.value for edge in edges]
+                continue
+            op = value.owner.operation
+            name = op.name
+            if name in ALLOCATIONS:
+                continue
+            if name in VIEWS_OF_FIRST:
+                sources, exact = operands(op)[:1], True
+            elif name in FROM_INTEGER:
+                sources, exact = self._trace_integer(operands(op)[0])
+            else:
+                sources = [operand for operand in operands(op) if is_address(operand)]
+                exact = bool(sources) and (name in VIEWS or (name.startswith("cute.") and name not in LOADS))
+                if name in LOADS or name == "llvm.load":
+                    sources = []
+            known &= exact
+            pending += sources
+        return Origins(frozenset(arguments), known)
+
+    def _enters(self, value: ir.Value) -> bool:
+        """Whether a value enters a kernel, or a function that nothing in the module calls."""
+        block = value.owner
+        if not isinstance(block, ir.Block):
+            return False
+        function = block.owner.operation
+        name = function.name
+        if name not in FUNCTION_OPS or block != function.regions[0].blocks[0]:
+            return False
+        return name in KERNEL_OPS or not self._calls.callers(function)
+
+    def _trace_integer(self, integer: ir.Value) -> tuple[list[ir.Value], bool]:
+        """The addresses that an integer was computed from, and whether it is sure that these are all.
+
+        What is added to an address is an offset, wherever it came from. Without any address the integer itself is one:
+        then the origins are the kernel arguments in it.
+        """
+        addresses: list[ir.Value] = []
+        entered: list[ir.Value] = []
+        loaded = merged = False
+        seen: set[ir.Value] = set()
+        pending = [integer]
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if self._enters(value):
+                entered.append(value)
+                continue
+            edges = incoming(value, self._calls)
+            if edges is not None:
+                sources = {edge.value for edge in edges}
+                # one path may carry an address and another an offset
+                merged |= len(sources) != 1
+                pending += sources
+                continue
+            op = value.owner.operation
+            name = op.name
+            if name in TO_INTEGER:
+                addresses.append(operands(op)[0])
+            elif name in ARITHMETIC or name.startswith("arith."):
+                merged |= name == "arith.select"
+                pending += operands(op)
+            else:
+                loaded = True
+        if addresses:
+            return addresses, not merged
+        return entered, bool(entered) and not (loaded or merged)
+
+    def same_memory(self, argument: ir.Value) -> set[ir.Value]:
+        """The arguments of a kernel that are the same memory as `argument`: itself, and those that some launch in the
+        module passes the same tensor for, or a TMA atom of it."""
+        found = {argument}
+        block = argument.owner
+        if not isinstance(block, ir.Block) or block.owner.operation.name not in KERNEL_OPS:
+            return found
+        passed = self._passed(argument)
+        for other in raw(block.arguments):
+            if other != argument and is_address(other):
+                found.update(other for mine, its in zip(passed, self._passed(other)) if mine == its)
+        return found
+
+    def _passed(self, argument: ir.Value) -> list[ir.Value]:
+        """What each launch passes for a kernel argument, without the views that start at the same address."""
+        return [self._start(edge.value) for edge in incoming(argument, self._calls) or ()]
+
+    def _start(self, value: ir.Value) -> ir.Value:
+        while not isinstance(value.owner, ir.Block) and value.owner.operation.name in SAME_START:
+            sources = [operand for operand in operands(value.owner.operation) if is_address(operand)]
+            if len(sources) != 1:
+                break
+            value = sources[0]
+        return value
