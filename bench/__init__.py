@@ -1,0 +1,1 @@
+"""Benchmark of cache policies on invariant loads: `python -m bench` on a machine with an NVIDIA GPU."""

@@ -1,0 +1,219 @@
+"""The ways to load with a cache policy that the benchmark compares, each behind the same call.
+
+A workload writes its CuTe DSL kernel once, on `load` and `store`; the kernel is then compiled once for each `Load`. Its CUDA
+C++ twin (`bench/cuda/`) has the same loops and is compiled twice, with and without `volatile` on its asm loads.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cuda.bindings.driver as cuda_driver
+import cupy
+import cutlass
+import torch
+from cutlass import Int32, Int64, Uint32, cute
+from cutlass.cute.runtime import make_ptr
+
+import cute_cache_policy
+
+__all__ = [
+    "DROP",
+    "KEEP",
+    "Case",
+    "Load",
+    "cuda_kernels",
+    "cute_kernels",
+    "cute_type",
+    "keep_fraction",
+    "load",
+    "store",
+]
+
+Launch = Callable[[], None]
+
+
+class Load(enum.Enum):
+    """How a CuTe DSL kernel loads data that nobody writes meanwhile, and for which it has a cache policy."""
+
+    INVARIANT = "stock, invariant"  # the policy is dropped by the compiler
+    COHERENT = "stock, coherent"  # what one writes today to keep the policy
+    INLINE_PTX = "inline_ptx"  # what one writes today to keep both
+    PLUGIN = "plugin"
+
+
+def _policy(priority: int, sixteenths: int) -> int:
+    """What `createpolicy.fractional.L2::<priority>.b64 p, <sixteenths / 16>` yields, read off ptxas 13.0 for sm_90."""
+    return (priority << 4 | sixteenths - 1) << 52
+
+
+DROP = _policy(0x12, 16)  #: L2::evict_first: data that is used once.
+KEEP = _policy(0x14, 16)  #: L2::evict_last: data that will be used again.
+
+
+def keep_fraction(sixteenths: int) -> int:
+    """A policy that keeps so many sixteenths of the lines and treats the others as usual."""
+    return _policy(0x14, sixteenths)
+
+
+@cute.jit
+def load(how: cutlass.Constexpr, source: cute.Tensor, policy: Int64):
+    """A fragment with the elements of `source` (a contiguous, aligned vector of 4 to 16 bytes in global memory)."""
+    fragment = cute.make_rmem_tensor(source.layout.shape, source.element_type)
+    bits = cutlass.const_expr(cute.size(source) * source.element_type.width)
+    if cutlass.const_expr(how is Load.INLINE_PTX):
+        words = cute.recast_tensor(fragment, Uint32)
+        count = cutlass.const_expr(bits // 32)
+        outputs = ", ".join(f"{{$w{i}}}" for i in range(count))
+        vector = f".v{count}.b32 {{{outputs}}}" if count > 1 else f".b32 {outputs}"
+        values = cute.arch.inline_ptx(
+            f"ld.global.nc.L2::cache_hint{vector}, [{{$r0}}], {{$r1}};",
+            write_only_types=[Uint32] * count,
+            read_only_args=[source.iterator, policy],
+        )
+        for i in cutlass.range_constexpr(count):
+            words[i] = values[i] if count > 1 else values
+    else:
+        atom = cute.make_copy_atom(
+            cute.nvgpu.CopyG2ROp(),
+            source.element_type,
+            num_bits_per_copy=bits,
+            invariant=how is not Load.COHERENT,
+        )
+        cute.copy(atom, source, fragment, cache_policy=policy)
+    return fragment
+
+
+@cute.jit
+def store(fragment: cute.Tensor, target: cute.Tensor, policy: Int64):
+    """Store a fragment with a cache policy, which the stock compiler keeps for stores."""
+    bits = cutlass.const_expr(cute.size(fragment) * fragment.element_type.width)
+    atom = cute.make_copy_atom(cute.nvgpu.CopyR2GOp(), fragment.element_type, num_bits_per_copy=bits)
+    cute.copy(atom, fragment, target, cache_policy=policy)
+
+
+@dataclass
+class Case:
+    """One row of the benchmark: a workload in one configuration, with every competitor on the same data.
+
+    Attributes:
+        workload, shape: what the row is called.
+        bytes: what has to move through device memory: each input read once, each output written once.
+        outputs: what the kernels write.
+        expected: what they have to write, from a reference that shares no code with them.
+        tolerance: the largest relative error; 0 asks for equal bits.
+        kernels: each competitor's launch on the current stream, by its name.
+    """
+
+    workload: str
+    shape: str
+    bytes: int
+    outputs: Sequence[torch.Tensor]
+    expected: Callable[[], Sequence[torch.Tensor]]
+    tolerance: float = 0.0
+    kernels: dict[str, Launch] = field(default_factory=dict)
+
+    def check(self, name: str, expected: Sequence[torch.Tensor]) -> None:
+        """Poison the outputs, run one competitor and compare. Raises AssertionError with its name."""
+        for output in self.outputs:
+            output.view(torch.uint8).fill_(0xCB)
+        self.kernels[name]()
+        torch.cuda.synchronize()
+        for got, want in zip(self.outputs, expected):
+            if self.tolerance == 0:
+                assert torch.equal(got.view(torch.uint8), want.view(torch.uint8)), f"{name}: {self.shape}: bits differ"
+            else:
+                error = (got.double() - want.double()).norm() / want.double().norm()
+                assert error <= self.tolerance, f"{name}: {self.shape}: relative error {error}"
+
+
+_CUTE_TYPES = {
+    torch.float32: cutlass.Float32,
+    torch.bfloat16: cutlass.BFloat16,
+    torch.int32: cutlass.Int32,
+    torch.uint32: cutlass.Uint32,
+}
+
+
+def cute_type(tensor: torch.Tensor) -> Any:
+    """The DSL's element type of a torch tensor."""
+    return _CUTE_TYPES[tensor.dtype]
+
+
+def cute_kernels(
+    launch: Any,
+    tensors: Sequence[torch.Tensor],
+    integers: Sequence[int],
+    policies: Sequence[int],
+    blocks: int,
+    shape: Any,
+) -> dict[str, Launch]:
+    """Compile `launch(*pointers, *integers, *policies, blocks, stream, how, shape)` for every `Load`."""
+    pointers = [make_ptr(cute_type(t), t.data_ptr(), cute.AddressSpace.gmem, assumed_align=16) for t in tensors]
+    arguments = [*pointers, *map(Int32, integers), *map(_signed64, policies), Int32(blocks)]
+
+    def compiled(how: Load) -> Launch:
+        chosen = cute.compile[cute_cache_policy.HonorCachePolicy] if how is Load.PLUGIN else cute.compile
+        kernel = chosen(launch, *arguments, cuda_driver.CUstream(0), how, shape)
+        return lambda: kernel(*arguments, cuda_driver.CUstream(torch.cuda.current_stream().cuda_stream))
+
+    return {how.value: compiled(how) for how in Load}
+
+
+def _signed64(value: int) -> Int64:
+    return Int64(value - (1 << 64) if value >> 63 else value)
+
+
+_CUDA = Path(__file__).parent / "cuda"
+
+
+@functools.cache
+def _cuda_module(source: str, defines: tuple[str, ...]) -> cupy.RawModule:
+    """A source file compiled by nvcc for the GPU at hand."""
+    major, minor = torch.cuda.get_device_capability()
+    key = hashlib.sha256(repr((source, defines)).encode()).hexdigest()[:16]
+    cubin = Path(tempfile.gettempdir()) / f"cute-cache-policy-bench-{key}.cubin"
+    arch = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+    command = ["nvcc", "-cubin", f"-arch={arch}", "-O3", "-std=c++17", *defines, "-o", str(cubin), str(_CUDA / source)]
+    subprocess.run(command, check=True)
+    return cupy.RawModule(path=str(cubin))
+
+
+def cuda_kernels(
+    source: str,
+    name: str,
+    defines: dict[str, int],
+    tensors: Sequence[torch.Tensor],
+    integers: Sequence[int],
+    policies: Sequence[int],
+    grid: tuple[int, int],
+) -> dict[str, Launch]:
+    """Compile `name(*pointers, *integers, *policies)` of a CUDA C++ source, with volatile asm loads and with plain ones.
+
+    `grid` is blocks and threads a block.
+    """
+    arguments = (
+        *(cupy.uint64(t.data_ptr()) for t in tensors),
+        *map(cupy.int32, integers),
+        *map(cupy.uint64, policies),
+    )
+    flags = [f"-D{key}={value}" for key, value in defines.items()]
+
+    def compiled(volatile: str) -> Launch:
+        kernel = _cuda_module(source, (*flags, f"-DVOLATILE={volatile}")).get_function(name)
+
+        def run() -> None:
+            with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+                kernel((grid[0],), (grid[1],), arguments)
+
+        return run
+
+    return {"CUDA C++, asm volatile": compiled("volatile"), "CUDA C++, asm": compiled("")}

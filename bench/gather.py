@@ -1,0 +1,126 @@
+"""Workload 5: embedding gather, `out[i] = table[ids[i]]`, with indices whose frequencies follow Zipf's law.
+
+The list of indices and the output are used once (evict_first); the rows in demand should stay in the L2 (evict_last).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import cuda.bindings.driver as cuda_driver
+import cutlass
+import torch
+from cutlass import Int32, Int64, cute
+
+from .competitors import DROP, KEEP, Case, cuda_kernels, cute_kernels, load, store
+from .triton_kernels import gather_kernel, triton_kernel
+
+VECTOR = 8  # bfloat16 elements in one 128-bit access
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Rows of `dim` elements, `dim / 8` threads a row; `unroll` rows a thread and loop iteration."""
+
+    threads: int
+    per_sm: int
+    unroll: int
+    dim: int
+
+    @property
+    def lanes(self) -> int:
+        return self.dim // VECTOR
+
+    @property
+    def rows_per_block(self) -> int:
+        return self.threads // self.lanes
+
+
+@cute.kernel
+def gather(
+    ids: cute.Pointer,
+    table: cute.Pointer,
+    out: cute.Pointer,
+    tiles: Int32,
+    rows: Int32,
+    drop: Int64,
+    keep: Int64,
+    how: cutlass.Constexpr,
+    c: cutlass.Constexpr,
+):
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    slots = tiles * c.unroll * c.rows_per_block
+    ids = cute.make_tensor(ids, cute.make_layout((1, slots)))
+    table = cute.make_tensor(table, cute.make_layout((VECTOR, c.lanes, rows)))
+    out = cute.make_tensor(out, cute.make_layout((VECTOR, c.lanes, slots)))
+    lane = tid % c.lanes
+    for tile in cutlass.range(first, tiles, blocks):
+        for i in cutlass.range_constexpr(c.unroll):
+            slot = (tile * c.unroll + i) * c.rows_per_block + tid // c.lanes
+            row = load(how, ids[None, slot], drop)[0]
+            store(load(how, table[None, lane, row], keep), out[None, lane, slot], drop)
+
+
+@cute.jit
+def launch_gather(
+    ids: cute.Pointer,
+    table: cute.Pointer,
+    out: cute.Pointer,
+    tiles: Int32,
+    rows: Int32,
+    drop: Int64,
+    keep: Int64,
+    blocks: Int32,
+    stream: cuda_driver.CUstream,
+    how: cutlass.Constexpr,
+    c: cutlass.Constexpr,
+):
+    gather(ids, table, out, tiles, rows, drop, keep, how, c).launch(
+        grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
+    )
+
+
+def zipf(count: int, rows: int, exponent: float) -> torch.Tensor:
+    """`count` indices below `rows`; the k-th most frequent one has a frequency proportional to k**-exponent."""
+    ranks = torch.arange(1, rows + 1, dtype=torch.float64, device="cuda")
+    cumulative = torch.cumsum(ranks**-exponent, 0)
+    draws = torch.rand(count, dtype=torch.float64, device="cuda") * cumulative[-1]
+    frequent_first = torch.searchsorted(cumulative, draws).clamp_(max=rows - 1)
+    return torch.randperm(rows, dtype=torch.int32, device="cuda")[frequent_first]
+
+
+def cases(multiprocessors: int) -> Iterator[Case]:
+    """The rows of this family on a GPU with so many multiprocessors."""
+    yield gather_case(multiprocessors, Shape(256, 8, 4, 128), 2_000_000, 1.0)
+    yield gather_case(multiprocessors, Shape(128, 2, 8, 128), 2_000_000, 1.0)
+
+
+def gather_case(multiprocessors: int, c: Shape, rows: int, exponent: float, output_bytes: int = 512 << 20) -> Case:
+    """One row: a table of so many rows, and as many gathers as fill the output."""
+    blocks = multiprocessors * c.per_sm
+    tile = c.unroll * c.rows_per_block
+    tiles = output_bytes // (c.dim * 2) // tile
+    ids = zipf(tiles * tile, rows, exponent)
+    table = torch.randn((rows, c.dim), device="cuda").to(torch.bfloat16)
+    out = torch.empty((tiles * tile, c.dim), dtype=torch.bfloat16, device="cuda")
+    touched = ids.unique().numel()
+    case = Case(
+        "5 embedding gather",
+        f"{rows / 1e6:g} M rows x {c.dim} bf16, Zipf {exponent:g}, {c.per_sm} x {c.threads} threads/SM",
+        ids.nbytes + touched * c.dim * 2 + out.nbytes,
+        [out],
+        lambda: [table[ids]],
+    )
+    defines = {**{key.upper(): value for key, value in asdict(c).items()}}
+    tensors, integers, policies = [ids, table, out], [tiles, rows], [DROP, KEEP]
+    case.kernels = {
+        **cute_kernels(launch_gather, tensors, integers, policies, blocks, c),
+        **cuda_kernels("gather.cu", "gather", defines, tensors, integers, policies, (blocks, c.threads)),
+        **triton_kernel(
+            gather_kernel, blocks, [*tensors, tiles], c.threads // 32, ROWS=c.rows_per_block, UNROLL=c.unroll, DIM=c.dim
+        ),
+    }
+    return case

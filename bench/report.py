@@ -1,0 +1,75 @@
+"""What a run of the benchmark leaves behind: numbers, a table and a plot."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+
+__all__ = ["environment", "plot", "write"]
+
+PLUGIN = "plugin"
+
+
+def environment() -> dict[str, str]:
+    """The GPU, the driver and the versions that numbers came from."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    gpu, driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0].split(", ")
+    nvcc = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True).stdout
+    found = {"GPU": gpu, "driver": driver, "nvcc": nvcc.strip().splitlines()[-1], "Python": platform.python_version()}
+    import cute_cache_policy._dsl
+
+    found["nvidia-cutlass-dsl"] = cute_cache_policy._dsl.version()
+    for package in ("torch", "triton", "cuda-bindings"):
+        found[package] = importlib.metadata.version(package)
+    return found
+
+
+def write(table: pd.DataFrame, bandwidth: float, out: Path) -> None:
+    """Write `results.csv`, `results.md` and `results.png`. `bandwidth` is the measured copy bandwidth, in bytes a second."""
+    out.mkdir(parents=True, exist_ok=True)
+    table = table.assign(gb_per_s=table.bytes / table.ms / 1e6)
+    table["share_of_copy"] = table.gb_per_s * 1e9 / bandwidth
+    table.round(5).to_csv(out / "results.csv", index=False)
+    versions = ", ".join(f"{name} {value}" for name, value in environment().items())
+    note = f"{versions}; copy bandwidth {bandwidth / 1e9:.0f} GB/s"
+    (out / "results.md").write_text(f"{_markdown(table)}\nMedian milliseconds. {note}.\n")
+    plot(table, note, out / "results.png")
+    print((out / "results.md").read_text())
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    """One row a workload: milliseconds of each competitor, and how the plugin stands against the best of the others."""
+    times = table.pivot_table(index=["workload", "shape"], columns="competitor", values="ms", sort=False)
+    shares = table[table.competitor == PLUGIN].set_index(["workload", "shape"]).share_of_copy
+    names = [*(name for name in times.columns if name != PLUGIN), PLUGIN]
+    header = ["workload", "shape", *names, "of copy", "against best other"]
+    lines = [header, ["---"] * len(header)]
+    for key, row in times.iterrows():
+        best = row.drop(PLUGIN).min()
+        cells = [f"{row[name]:.3f}" if row[name] == row[name] else "" for name in names]
+        lines.append([*key, *cells, f"{shares[key]:.0%}", f"{best / row[PLUGIN] - 1:+.1%}"])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def plot(table: pd.DataFrame, note: str, path: Path) -> None:
+    """Speed of every competitor relative to the plugin, one group of bars a row of the table."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    times = table.pivot_table(index=["workload", "shape"], columns="competitor", values="ms", sort=False)
+    relative = times.rdiv(times[PLUGIN], axis=0)
+    relative.index = [f"{workload}\n{shape}" for workload, shape in relative.index]
+    axes = relative[::-1].plot.barh(figsize=(11, 1.1 * len(relative) + 1.5), width=0.85, colormap="tab10")
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xlabel(f"speed relative to the plugin (longer is faster)\n{note}", fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=4, fontsize=8, frameon=False)
+    plt.tight_layout()
+    plt.savefig(path, dpi=110)
+    plt.close()

@@ -1,0 +1,247 @@
+"""Workload 4: rmsnorm and softmax over the rows of a bfloat16 matrix, each row read once and read twice.
+
+Read once: a warp holds its row in registers. Read twice: a block reads a row too long for its registers for the statistics, and again
+for the output; the first reading should keep it in the L2 (evict_last), the second is its last use (evict_first). Rows in
+flight that do not fit the L2 together are kept in part, by a policy for a fraction of the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import cuda.bindings.driver as cuda_driver
+import cutlass
+import torch
+from cutlass import BFloat16, Float32, Int32, Int64, cute
+
+from .competitors import DROP, KEEP, Case, cuda_kernels, cute_kernels, keep_fraction, load, store
+from .triton_kernels import rowwise_kernel, triton_kernel
+
+VECTOR = 8  # bfloat16 elements in one 128-bit access
+LOG2E = 1.4426950408889634
+EPSILON = 1e-6
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Rows of `columns`; `unroll` rows a warp and iteration where they are read once, vectors a thread otherwise."""
+
+    softmax: bool
+    threads: int
+    per_sm: int
+    unroll: int
+    columns: int
+
+    @property
+    def vectors(self) -> int:
+        return self.columns // VECTOR
+
+
+@cute.kernel
+def read_once(
+    x: cute.Pointer,
+    weight: cute.Pointer,
+    y: cute.Pointer,
+    rows: Int32,
+    drop: Int64,
+    keep: Int64,
+    how: cutlass.Constexpr,
+    c: cutlass.Constexpr,
+):
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    x = cute.make_tensor(x, cute.make_layout((VECTOR, c.vectors, rows)))
+    y = cute.make_tensor(y, cute.make_layout((VECTOR, c.vectors, rows)))
+    weight = cute.make_tensor(weight, cute.make_layout((VECTOR, c.vectors)))
+    warps = cutlass.const_expr(c.threads // 32)
+    lane = tid % 32
+    for tile in cutlass.range(first, rows // (warps * c.unroll), blocks):
+        for i in cutlass.range_constexpr(c.unroll):
+            row = (tile * c.unroll + i) * warps + tid // 32
+            values = cute.make_rmem_tensor((VECTOR, c.vectors // 32), Float32)
+            for v in cutlass.range_constexpr(c.vectors // 32):
+                values[None, v].store(load(how, x[None, v * 32 + lane, row], drop).load().to(Float32))
+            if cutlass.const_expr(c.softmax):
+                largest = values.load().reduce(cute.ReductionOp.MAX, -Float32.inf, 0)
+                largest = cute.arch.warp_reduction_max(largest) * LOG2E
+                values.store(cute.math.exp2(values.load() * LOG2E - largest, fastmath=True))
+                scale = 1.0 / cute.arch.warp_reduction_sum(values.load().reduce(cute.ReductionOp.ADD, Float32(0.0), 0))
+            else:
+                squares = (values.load() * values.load()).reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
+                scale = cute.math.rsqrt(cute.arch.warp_reduction_sum(squares) / c.columns + EPSILON, fastmath=True)
+            for v in cutlass.range_constexpr(c.vectors // 32):
+                result = cute.make_rmem_tensor((VECTOR,), BFloat16)
+                scaled = values[None, v].load() * scale
+                if cutlass.const_expr(not c.softmax):
+                    scaled = scaled * load(how, weight[None, v * 32 + lane], keep).load().to(Float32)
+                result.store(scaled.to(BFloat16))
+                store(result, y[None, v * 32 + lane, row], drop)
+
+
+@cute.jit
+def block_combine(scratch: cute.Tensor, tid: Int32, largest: Float32, total: Float32, softmax: cutlass.Constexpr):
+    """The sum over the block; for softmax with the largest value, by which each thread's sum is scaled."""
+    warps = cutlass.const_expr(cute.size(scratch, mode=[1]))
+    if cutlass.const_expr(softmax):
+        own = largest
+        largest = cute.arch.warp_reduction_max(own)
+        total = total * cute.math.exp2(own - largest, fastmath=True)
+    total = cute.arch.warp_reduction_sum(total)
+    cute.arch.sync_threads()
+    if tid % 32 == 0:
+        scratch[0, tid // 32], scratch[1, tid // 32] = largest, total
+    cute.arch.sync_threads()
+    if cutlass.const_expr(softmax):
+        for w in cutlass.range_constexpr(warps):
+            largest = cutlass.max(largest, scratch[0, w])
+    total = Float32(0.0)
+    for w in cutlass.range_constexpr(warps):
+        if cutlass.const_expr(softmax):
+            total += scratch[1, w] * cute.math.exp2(scratch[0, w] - largest, fastmath=True)
+        else:
+            total += scratch[1, w]
+    return largest, total
+
+
+@cute.kernel
+def read_twice(
+    x: cute.Pointer,
+    weight: cute.Pointer,
+    y: cute.Pointer,
+    rows: Int32,
+    drop: Int64,
+    keep: Int64,
+    how: cutlass.Constexpr,
+    c: cutlass.Constexpr,
+):
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    x = cute.make_tensor(x, cute.make_layout((VECTOR, c.vectors, rows)))
+    y = cute.make_tensor(y, cute.make_layout((VECTOR, c.vectors, rows)))
+    weight = cute.make_tensor(weight, cute.make_layout((VECTOR, c.vectors)))
+    scratch = cutlass.utils.SmemAllocator().allocate_tensor(Float32, cute.make_layout((2, c.threads // 32)))
+    steps = cutlass.const_expr(c.vectors // (c.threads * c.unroll))
+    for row in cutlass.range(first, rows, blocks):
+        largest, total = -Float32.inf, Float32(0.0)
+        for step in cutlass.range(steps):
+            for i in cutlass.range_constexpr(c.unroll):
+                value = load(how, x[None, (step * c.unroll + i) * c.threads + tid, row], keep).load().to(Float32)
+                if cutlass.const_expr(c.softmax):
+                    value = value * LOG2E
+                    before = largest
+                    largest = cutlass.max(largest, value.reduce(cute.ReductionOp.MAX, -Float32.inf, 0))
+                    powers = cute.math.exp2(value - largest, fastmath=True)
+                    total = total * cute.math.exp2(before - largest, fastmath=True)
+                    total += powers.reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
+                else:
+                    total += (value * value).reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
+        largest, total = block_combine(scratch, tid, largest, total, c.softmax)
+        if cutlass.const_expr(c.softmax):
+            scale = 1.0 / total
+        else:
+            scale = cute.math.rsqrt(total / c.columns + EPSILON, fastmath=True)
+        for step in cutlass.range(steps):
+            for i in cutlass.range_constexpr(c.unroll):
+                at = (step * c.unroll + i) * c.threads + tid
+                value = load(how, x[None, at, row], drop).load().to(Float32)
+                if cutlass.const_expr(c.softmax):
+                    scaled = cute.math.exp2(value * LOG2E - largest, fastmath=True) * scale
+                else:
+                    scaled = value * scale * load(how, weight[None, at], keep).load().to(Float32)
+                result = cute.make_rmem_tensor((VECTOR,), BFloat16)
+                result.store(scaled.to(BFloat16))
+                store(result, y[None, at, row], drop)
+
+
+@cute.jit
+def launch_once(
+    x: cute.Pointer,
+    weight: cute.Pointer,
+    y: cute.Pointer,
+    rows: Int32,
+    drop: Int64,
+    keep: Int64,
+    blocks: Int32,
+    stream: cuda_driver.CUstream,
+    how: cutlass.Constexpr,
+    c: cutlass.Constexpr,
+):
+    read_once(x, weight, y, rows, drop, keep, how, c).launch(
+        grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
+    )
+
+
+@cute.jit
+def launch_twice(
+    x: cute.Pointer,
+    weight: cute.Pointer,
+    y: cute.Pointer,
+    rows: Int32,
+    drop: Int64,
+    keep: Int64,
+    blocks: Int32,
+    stream: cuda_driver.CUstream,
+    how: cutlass.Constexpr,
+    c: cutlass.Constexpr,
+):
+    read_twice(x, weight, y, rows, drop, keep, how, c).launch(
+        grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
+    )
+
+
+def cases(multiprocessors: int) -> Iterator[Case]:
+    """The rows of this family on a GPU with so many multiprocessors."""
+    for softmax in (False, True):
+        yield rowwise_case(multiprocessors, Shape(softmax, 128, 4, 2, 1024), once=True)
+        yield rowwise_case(multiprocessors, Shape(softmax, 256, 1, 4, 131072), once=False)
+
+
+def rowwise_case(multiprocessors: int, c: Shape, once: bool, sixteenths: int = 16, size: int = 512 << 20) -> Case:
+    """One row of the benchmark; a first reading keeps so many sixteenths of the lines."""
+    blocks = multiprocessors * c.per_sm
+    # every block, or every warp of it, gets equally many rows
+    batch = blocks * (c.threads // 32 * c.unroll if once else 1)
+    rows = max(1, size // (2 * c.columns * batch)) * batch
+    x = torch.randn((rows, c.columns), device="cuda").to(torch.bfloat16)
+    weight = torch.randn(c.columns, device="cuda").to(torch.bfloat16)
+    y = torch.empty_like(x)
+
+    def expected() -> list[torch.Tensor]:
+        chunks = []
+        for part in x.split(1024):
+            part = part.float()
+            if c.softmax:
+                chunks.append(part.softmax(-1))
+            else:
+                chunks.append(part * (part.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * weight.float())
+        return [torch.cat([chunk.to(torch.bfloat16) for chunk in chunks])]
+
+    name = "softmax" if c.softmax else "rmsnorm"
+    case = Case(
+        f"4 {name}, rows read {'once' if once else 'twice'}",
+        f"{rows} x {c.columns}, {c.per_sm} x {c.threads} threads/SM",
+        x.nbytes + y.nbytes + (0 if c.softmax else weight.nbytes),
+        [y],
+        expected,
+        tolerance=4e-3,
+    )
+    defines = {"ONCE": int(once), **{key.upper(): int(value) for key, value in asdict(c).items()}}
+    tensors, policies = [x, weight, y], [DROP, KEEP if once else keep_fraction(sixteenths)]
+    launch, kernel = (launch_once, "read_once") if once else (launch_twice, "read_twice")
+    case.kernels = {
+        **cute_kernels(launch, tensors, [rows], policies, blocks, c),
+        **cuda_kernels("rowwise.cu", kernel, defines, tensors, [rows], policies, (blocks, c.threads)),
+        **triton_kernel(
+            rowwise_kernel,
+            blocks if not once else multiprocessors * 8,
+            [*tensors, rows],
+            4 if once else 8,
+            COLUMNS=c.columns,
+            BLOCK=c.columns if once else 8192,
+            SOFTMAX=c.softmax,
+        ),
+    }
+    return case
