@@ -1,7 +1,7 @@
 """The ways to load with a cache policy that the benchmark compares, each behind the same call.
 
-A workload writes its CuTe DSL kernel once, on `load` and `store`; the kernel is then compiled once for each `Load`. Its CUDA
-C++ twin (`bench/cuda/`) has the same loops and is compiled twice, with and without `volatile` on its asm loads.
+A workload writes its CuTe DSL kernel once, on `load` and `store`; the kernel is then compiled once for each `Load`.
+Its CUDA C++ twin (`bench/cuda/`) has the same loops; it is compiled with and without `volatile` on its asm loads.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def cuda_kernels(
     policies: Sequence[int],
     grid: tuple[int, int],
 ) -> dict[str, Launch]:
-    """Compile `name(*pointers, *integers, *policies)` of a CUDA C++ source, with volatile asm loads and with plain ones.
+    """Compile `name(*pointers, *integers, *policies)` of a source, with volatile asm loads and with plain ones.
 
     `grid` is blocks and threads a block.
     """

@@ -1,7 +1,8 @@
 """Workloads 1 and 7: pure bandwidth, as a load-store loop and as an elementwise sum.
 
-The loop is what `invariant` is for: a load that may overtake the stores in front of it keeps more bytes in flight, which is
-all that counts when few threads run. The sum has one vector a thread and nothing to gain; it shows that nothing is lost.
+The loop is what `invariant` is for: a load that may overtake the stores in front of it keeps more bytes in flight,
+which is all that counts when few threads run. The sum has one vector a thread and nothing to gain; it shows that
+nothing is lost.
 """
 
 from __future__ import annotations

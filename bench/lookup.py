@@ -1,7 +1,8 @@
 """Workloads 2 and 3: a stream beside a table that is read at random, as a reduction and with an output stream.
 
-Every element of the stream holds four indices into the table. The stream is used once (evict_first) and should not push
-the table (evict_last) out of the L2. Workload 3 stores one vector an element, so that loads also have stores to overtake.
+Every element of the stream holds four indices into the table. The stream is used once (evict_first) and should not
+push the table (evict_last) out of the L2. Workload 3 stores one vector an element, so that loads also have stores to
+overtake.
 """
 
 from __future__ import annotations

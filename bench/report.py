@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
 
 
 def write(table: pd.DataFrame, bandwidth: float, out: Path) -> None:
-    """Write `results.csv`, `results.md` and `results.png`. `bandwidth` is the measured copy bandwidth, in bytes a second."""
+    """Write `results.csv`, `results.md` and `results.png`. `bandwidth` is that of a copy, in bytes a second."""
     out.mkdir(parents=True, exist_ok=True)
     table = table.assign(gb_per_s=table.bytes / table.ms / 1e6)
     table["share_of_copy"] = table.gb_per_s * 1e9 / bandwidth

@@ -1,8 +1,9 @@
 """Workload 4: rmsnorm and softmax over the rows of a bfloat16 matrix, each row read once and read twice.
 
-Read once: a warp holds its row in registers. Read twice: a block reads a row too long for its registers for the statistics, and again
-for the output; the first reading should keep it in the L2 (evict_last), the second is its last use (evict_first). Rows in
-flight that do not fit the L2 together are kept in part, by a policy for a fraction of the lines.
+Read once: a warp holds its row in registers. Read twice: a block reads a row too long for its registers for the
+statistics, and again for the output; the first reading should keep it in the L2 (evict_last), the second is its last
+use (evict_first). Rows in flight that do not fit the L2 together are kept in part, by a policy for a fraction of the
+lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The workloads in Triton, with its own eviction policies where it can express them.
 
-Triton chooses the access width and the layout itself; the tiles are those of the other competitors. There are no twins where
-Triton is not installed.
+Triton chooses the access width and the layout itself; the tiles are those of the other competitors. There are no twins
+where Triton is not installed.
 """
 
 from __future__ import annotations
