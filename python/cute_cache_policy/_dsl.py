@@ -6,6 +6,7 @@ own, so that a release that moves one fails there first.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import re
@@ -30,7 +31,7 @@ except ImportError:
     # where older releases have it
     from cutlass.base_dsl.arch import Arch
 
-from .diagnostics import CachePolicyError, SourceLine
+from .diagnostics import CachePolicyError, PassFailure
 
 __all__ = [
     "FlagOption",
@@ -41,7 +42,6 @@ __all__ = [
     "compiler_passes",
     "install",
     "respell_copy_atoms",
-    "user_error",
     "version",
 ]
 
@@ -95,10 +95,36 @@ def install(
     """Make the DSL know `options`, and call `after_trace` for each trace that has one on, or all while `always()`.
 
     `after_trace` may rewrite the module: it is hashed for the compile cache afterwards. Hooks of others run before.
+    A `CachePolicyError` that it raises reaches the user as a mistake in the program. Installing again, as a reload of
+    the package does, takes the place of the installation before.
     """
+    getattr(BaseDSL, "_undo_cute_cache_policy", _undo).close()
+    BaseDSL._undo_cute_cache_policy = _undo
     _register(options)
     _keep_flags_beside_option_string(options)
     _call_after_trace(options, after_trace, always)
+
+
+#: Takes back what `_wrap` and `_register` did.
+_undo = contextlib.ExitStack()
+
+
+def _unseen(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep `function` out of the DSL's messages: the innermost frame outside of the DSL is the user's line to them."""
+    # frames of files in <> do not count
+    function.__code__ = function.__code__.replace(co_filename=f"<{__name__}>")
+    return function
+
+
+@_unseen
+def _as_user_error(function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)`; an error of ours becomes the DSL's own kind of error for a mistake in the user's program."""
+    try:
+        return function(*args)
+    except CachePolicyError as failure:
+        line = failure.line if isinstance(failure, PassFailure) else None
+        where = {"filename": line.file, "lineno": line.number} if line else {}
+        raise DSLUserCodeError(str(failure), **where) from None
 
 
 def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -108,17 +134,15 @@ def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
             f"cute-cache-policy expects a nvidia-cutlass-dsl with '{owner.__name__}.{name}' (4.6 to 4.8 have it), "
             f"but got {version()}"
         )
-    wrapper = make(original)
-    # The DSL reports an error of the user at the innermost frame that is neither its own nor from a file in angle
-    # brackets. Without this it would report all of them in here.
-    wrapper.__code__ = wrapper.__code__.replace(co_filename=f"<{__name__}>")
-    setattr(owner, name, functools.wraps(original)(wrapper))
+    setattr(owner, name, functools.wraps(original)(_unseen(make(original))))
+    _undo.callback(setattr, owner, name, original)
 
 
 def _register(options: list[type[FlagOption]]) -> None:
     if HAS_OPTION_REGISTRY:
         for option in options:
             dsl_compiler.register_option(option)
+            _undo.callback(dsl_compiler._OPTION_REGISTRY.remove, option)
         dsl_compiler._build_string_api_tables.cache_clear()
     else:
         _wrap(CompileOptions, "__init__", functools.partial(_init_with, options))
@@ -189,7 +213,7 @@ def _call_after_trace(
             enabled = frozenset(o for o in options if o in chosen and chosen[o].value)
             if (enabled or always()) and _lower_variables(self, module):
                 arch = self.compile_options.gpu_arch or self.envar.arch
-                after_trace(Trace(module, function_name, arch, enabled))
+                _as_user_error(after_trace, Trace(module, function_name, arch, enabled))
 
         return _run_trace_finalize_hooks
 
@@ -260,20 +284,6 @@ def accept_cache_policies(option: type[FlagOption], convert: Callable[[Any], Any
 
     for trait in (CopyG2RTrait, CopyR2GTrait):
         _wrap(trait, "unpack", make)
-
-
-def _as_user_error(function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return function(*args)
-    except CachePolicyError as failure:
-        raise user_error(str(failure)) from None
-
-
-def user_error(message: str, line: SourceLine | None = None) -> DSLUserCodeError:
-    """The DSL's own kind of error for a mistake in the user's program, to raise inside a compile."""
-    if line is None:
-        return DSLUserCodeError(message)
-    return DSLUserCodeError(message, filename=line.file, lineno=line.number)
 
 
 def architectures() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from . import _dsl, policies, qualifiers, reporting
-from .diagnostics import CachePolicyError, PassFailure
 from .pass_manager import Pass, run
 
 __all__ = ["HonorCachePolicy", "install"]
@@ -28,14 +27,10 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
 
 
 def after_trace(trace: _dsl.Trace) -> None:
-    """Run the passes over a traced module. Raises the DSL's user error, with the diagnostic as its text."""
-    try:
-        with reporting.compiling(trace.function):
-            # the DSL verifies the module itself, right after this
-            run(trace.module, passes_for(trace), verify=False)
-    except CachePolicyError as failure:
-        line = failure.line if isinstance(failure, PassFailure) else None
-        raise _dsl.user_error(str(failure), line) from None
+    """Run the passes over a traced module."""
+    with reporting.compiling(trace.function):
+        # the DSL verifies the module itself, right after this
+        run(trace.module, passes_for(trace), verify=False)
 
 
 def install() -> None:

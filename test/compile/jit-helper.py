@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from cutlass import Float32, Int32, Int64, const_expr, cute
 from cutlass.cute.runtime import make_fake_compact_tensor
+
 from support.show import show
 
 EVICT_FIRST = 0x12F0000000000000

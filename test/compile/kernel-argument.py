@@ -5,6 +5,7 @@
 
 from cutlass import Float32, Int64, cute
 from cutlass.cute.runtime import make_fake_compact_tensor
+
 from support.show import show
 
 

@@ -4,6 +4,7 @@
 
 from cutlass import BFloat16, Int64, cute
 from cutlass.cute.runtime import make_fake_compact_tensor
+
 from support.show import show
 
 EVICT_FIRST = 0x12F0000000000000

@@ -5,6 +5,7 @@
 
 from cutlass import BFloat16, Boolean, Int64, cute, range_constexpr
 from cutlass.cute.runtime import make_fake_compact_tensor
+
 from support.show import show
 
 EVICT_FIRST = 0x12F0000000000000

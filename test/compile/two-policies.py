@@ -4,6 +4,7 @@
 
 from cutlass import Float32, Int64, cute, range_constexpr
 from cutlass.cute.runtime import make_fake_compact_tensor
+
 from support.show import show
 
 EVICT_FIRST, EVICT_LAST = 0x12F0000000000000, 0x14F0000000000000
