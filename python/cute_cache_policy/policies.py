@@ -7,7 +7,8 @@
 Every function gives an `Int64` and works in kernels and device functions, whatever the compile options. A policy for
 all accesses is a constant: `createpolicy` would yield the same number, but with instructions that ptxas does not fold.
 Any other is one `createpolicy` (PTX ISA 9.7.9.18). It is inline asm because no NVVM op in all supported releases lowers
-to it, and has no side effects, so that the compiler merges equal ones and moves them out of loops.
+to it. It has no side effects, so that the compiler merges equal ones, and stands in front of every loop and branch that
+what it depends on stands in front of: the compiler does not move it out of all of them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cutlass.cute.nvgpu import CacheEvictionPriority
 from cutlass.cute.typing import Pointer
 from cutlass.cutlass_dsl import dsl_user_op
 
+from .bindings import FUNCTION_OPS
 from .diagnostics import CachePolicyError
 from .ptx import CONSTANT_POLICIES, CreatePolicy, L2Priority, Target
 
@@ -128,13 +130,12 @@ def range(
     sizes = (_number(primary_size), _number(total_size))
     form = CreatePolicy(_priority(primary), _priority(secondary) if secondary else None, sizes=sizes)
     _check(form)
-    values, constraints, texts = [ptr.toint(loc=loc, ip=ip).ir_value(loc=loc, ip=ip)], ["l"], ["$1"]
-    for size, known in zip((primary_size, total_size), sizes):
-        if known is None:
-            values.append(_value(size, Int32, loc, ip))
-            constraints.append("r")
-        texts.append(f"${len(values)}" if known is None else str(known))
-    return _emit(form, texts, values, ",".join(constraints), loc, ip)
+    dynamic = [_value(size, Int32, loc, ip) for size, known in zip((primary_size, total_size), sizes) if known is None]
+    ip = ip or _outside_of_regions([ptr.value, *dynamic])
+    values = [ptr.toint(loc=loc, ip=ip).ir_value(loc=loc, ip=ip), *dynamic]
+    registers = iter(("$2", "$3"))
+    texts = ["$1", *(next(registers) if known is None else str(known) for known in sizes)]
+    return _emit(form, texts, values, ",".join(["l", *"r" * len(dynamic)]), loc, ip)
 
 
 def as_value(policy: Any) -> Any:
@@ -177,6 +178,15 @@ def _value(number: Any, type_: Any, loc: ir.Location | None, ip: ir.InsertionPoi
     return type_(number).ir_value(loc=loc, ip=ip)
 
 
+def _outside_of_regions(values: list[ir.Value]) -> ir.InsertionPoint:
+    """In front of the outermost loop or branch around the code being traced that `values` are defined outside of."""
+    homes = [owner if isinstance(owner := value.owner, ir.Block) else owner.operation.block for value in values]
+    point = ir.InsertionPoint.current
+    while point.block not in homes and (around := point.block.owner.operation).name not in FUNCTION_OPS:
+        point = ir.InsertionPoint(around)
+    return point
+
+
 def _emit(
     form: CreatePolicy,
     inputs: list[str],
@@ -185,6 +195,7 @@ def _emit(
     loc: ir.Location | None,
     ip: ir.InsertionPoint | None,
 ) -> Int64:
+    ip = ip or _outside_of_regions(values)
     text = form.text("$0", *inputs)
     i64 = ir.IntegerType.get_signless(64)
     return Int64(llvm.inline_asm(i64, values, text, ",".join(filter(None, ["=l", constraints])), loc=loc, ip=ip))

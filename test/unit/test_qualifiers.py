@@ -18,11 +18,11 @@ from cutlass.cute.nvgpu import (
     MemoryScope,
 )
 from cutlass.cute.runtime import make_fake_compact_tensor
-from support.forms import THREADS, Form, copy_forms, forms
 
 from cute_cache_policy import CachePolicyError
 from cute_cache_policy.ptx import CacheOperator, L1Priority, L2Priority, PrefetchSize, Target, load_shape
 from cute_cache_policy.qualifiers import respell
+from support.forms import THREADS, Form, copy_forms, forms
 
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 
@@ -175,7 +175,7 @@ def test_the_compiler_refuses_what_the_pass_has_not_seen(
 ) -> None:
     monkeypatch.setattr("cute_cache_policy.options.passes_for", lambda trace: [])
     fields: dict[str, Any] = {"load_cache_mode": mode, "l2_prefetch_size": L2PrefetchSize.SIZE_64B}
-    with pytest.raises(Exception, match="PTX assembly failed|NVVM backend compilation failed"):
+    with pytest.raises(Exception, match=r"PTX assembly failed|NVVM backend compilation failed"):
         compile_forms([Form(32, hinted, fields)], tmp_path, "--honor-cache-policy --gpu-arch sm_90a")
 
 
