@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cutlass
-from cutlass import Boolean, Int32, Int64, Uint8, cute
+from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int32, Int64, Uint8, Uint16, Uint32, Uint64, cute
 from cutlass.base_dsl.typing import Numeric
 from cutlass.cute.runtime import make_ptr
 
@@ -59,7 +59,7 @@ class Layout:
         split: whether the vector mode is written as two modes.
         nested: whether the first rest mode is part of the vector mode, as in `((atom, rest), rest...)`.
         call: `copy`, `unroll` (`unroll_factor`), `atom` (`copy_atom_call` for each vector) or `tiled`.
-        dynamic_shape: whether the extent of the last rest mode is only known at run time.
+        dynamic_shape: whether it is a tile of a tensor whose extents are only known at run time.
     """
 
     shape: tuple[int, ...]
@@ -129,6 +129,13 @@ class Cell:
         return 8 if self.dtype is Boolean else self.dtype.width
 
     @property
+    def container(self) -> type[Numeric]:
+        """A type whose zero is known to fill whole elements."""
+        if self.dtype in (Float16, BFloat16, Float32, Float64):
+            return self.dtype
+        return {16: Uint16, 32: Uint32, 64: Uint64, 128: Uint64}.get(self.element_bits, Uint8)
+
+    @property
     def elements(self) -> int:
         """Elements of one vector."""
         return self.bits // self.element_bits
@@ -139,8 +146,7 @@ class Cell:
         layout = self.layout
         return not (
             self.bits % self.element_bits  # 6-bit elements: a width is a power of two
-            or (layout.split and self.elements % 2)
-            or (layout.dynamic_shape and self.element_bits < 8)  # "expects src and dst to have static shape"
+            or (layout.split and (self.elements % 2 or self.tail))  # the predicate would guard half vectors
             or (layout.call == "tiled" and self.dtype is Boolean)  # a tiled copy counts a Boolean as one bit
         )
 
@@ -162,12 +168,9 @@ class Cell:
     def arguments(self, source: int = 0, target: int = 0, policy: int = 0, limit: int = SOURCE_VECTORS) -> tuple:
         """The arguments of the compiled cell, for the addresses of two buffers, 32 bytes aligned."""
         gmem = cute.AddressSpace.gmem
-        pointers = (
-            make_ptr(Uint8 if self.dtype is Boolean else self.dtype, source, gmem, assumed_align=32),
-            make_ptr(Uint8, target, gmem, assumed_align=32),
-        )
-        extent = self.layout.shape[-1]
-        return (*pointers, Int64(policy), Int32(limit), Int32(PITCH), Int32(extent))
+        memory = Uint8 if self.dtype is Boolean else self.dtype
+        pointers = (make_ptr(memory, address, gmem, assumed_align=32) for address in (source, target))
+        return (*pointers, Int64(policy), Int32(limit), Int32(PITCH), Int32(2))
 
     def compile(self, options: str = "") -> Any:
         """The compiled cell, to call with `arguments`."""
@@ -186,6 +189,11 @@ class Batch:
     def compile(self, options: str = "") -> Any:
         """The compiled cells, which run one after the other."""
         return cute.compile(launch, self, *self.cells[0].arguments(), options=options)
+
+
+def _scale(elements: int, stride: int | Int32) -> int | Int32:
+    """A stride in elements, for one in vectors."""
+    return elements * stride if isinstance(stride, int) else cute.assume(elements * stride, divby=elements)
 
 
 @cute.jit
@@ -220,32 +228,34 @@ def kernel(
     layout, v = cell.layout, cell.elements
     op = cute.nvgpu.CopyG2ROp()
     atom = cute.make_copy_atom(op, cell.dtype, num_bits_per_copy=cell.bits, invariant=cell.invariant)
-    words = cute.make_rmem_tensor((cell.vectors * cell.bits // 8,), Uint8)
-    if cutlass.const_expr(cell.tail or layout.dynamic_shape):
-        words.fill(0)
-    data = cute.recast_tensor(words, cell.dtype).iterator
+    fragment = cute.make_rmem_tensor((cell.vectors * v,), cell.dtype)
+    if cutlass.const_expr(cell.tail):
+        cute.recast_tensor(fragment, cell.container).fill(0)
 
-    # everything as (vector, rest...) or ((vector, rest), rest...), the predicates as (1, rest...) or (rest, rest...)
+    # all as (vector, rest...) or ((vector, rest), rest...), predicates with 1 for the vector
     stride = tuple(pitch if d is None else d for d in layout.stride)
-    shape = (*layout.shape[:-1], extent) if layout.dynamic_shape else layout.shape
-    vector = cute.make_layout((v // 2, 2)) if layout.split else cute.make_layout(v)
-    guards = cute.make_rmem_tensor(layout.shape if layout.nested else (1, *layout.shape), Boolean)
+    shape = layout.shape
+    vector = cute.make_layout((v // 2, 2) if layout.split else (v, 1) if cell.tail else v)
+    guards = cute.make_rmem_tensor((1, *layout.shape), Boolean)
     if cutlass.const_expr(cell.tail):
         starts = cute.make_layout(layout.thread_shape, stride=layout.thread_stride)
         rest = cute.make_layout(layout.shape, stride=stride)
         for i in cutlass.range_constexpr(cell.vectors):
             guards[i] = starts(tid) + rest(i) < limit
     start = cute.make_layout(layout.thread_shape, stride=tuple(v * d for d in layout.thread_stride))(tid)
-    far = cute.make_layout((vector.shape, *shape), stride=(vector.stride, *(v * d for d in stride)))
+    far = cute.make_layout((vector.shape, *shape), stride=(vector.stride, *(_scale(v, d) for d in stride)))
     near = cute.make_layout((vector.shape, *shape))
     if cutlass.const_expr(layout.nested):
         far, near = cute.group_modes(far, 0, 2), cute.group_modes(near, 0, 2)
-    here, there = cute.make_tensor(source + start, far), cute.make_tensor(data, near)
+    here, there = cute.make_tensor(source + start, far), cute.make_tensor(fragment.iterator, near)
+    if cutlass.const_expr(layout.dynamic_shape):
+        whole = cute.make_layout((vector.shape, *(n * extent for n in shape)), stride=far.stride)
+        here = cute.local_tile(cute.make_tensor(source + start, whole), far.shape, (0,) * (1 + len(shape)))
     if cutlass.const_expr(layout.call == "tiled"):
         atom = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 8), stride=(8, 1)), cute.make_layout((1, v)))
         tile = cute.make_tensor(source, cute.make_layout((8, 16 * v), stride=(16 * v, 1)))
         here = atom.get_slice(tid).partition_S(tile)
-        there = cute.make_tensor(data, cute.make_layout(here.shape))
+        there = cute.make_tensor(fragment.iterator, cute.make_layout(here.shape))
 
     if cutlass.const_expr(layout.call == "atom"):
         for i in cutlass.range_constexpr(cell.vectors):
@@ -255,10 +265,11 @@ def kernel(
             else:
                 cute.copy_atom_call(atom, here[None, i], there[None, i], cache_policy=policy)
     else:
-        extra = {"pred": guards} if cell.tail else {}
+        guard = cute.group_modes(guards, 0, 2) if layout.nested else guards
+        extra = {"pred": guard} if cell.tail else {}
         if cutlass.const_expr(layout.call == "unroll"):
             extra["unroll_factor"] = 2
         cute.copy(atom, here, there, cache_policy=policy, **extra)
 
-    out = cute.make_tensor(target + cute.make_layout(THREADS, stride=cute.size(words))(tid), words.layout)
-    cute.autovec_copy(words, out)
+    out = cute.make_layout((THREADS, cute.size(fragment)), stride=(cute.size(fragment), 1))
+    cute.autovec_copy(fragment, cute.make_tensor(target, out)[tid, None])
