@@ -8,13 +8,10 @@ from __future__ import annotations
 import os
 import tempfile
 
-from cutlass import BFloat16, Int64, cute
+from cutlass import BFloat16, cute
 from cutlass.cute.runtime import make_ptr
 
-import cute_cache_policy
-
-#: What `createpolicy.fractional.L2::evict_first.b64 p, 1.0` yields: these lines leave L2 before any other.
-EVICT_FIRST = 0x12F0000000000000
+from cute_cache_policy import EVICT_FIRST, HonorCachePolicy
 
 BITS, THREADS = 256, 128
 ELEMENTS = BITS // BFloat16.width
@@ -26,7 +23,7 @@ def copy_kernel(source: cute.Tensor, target: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
     atom = cute.make_copy_atom(cute.nvgpu.CopyG2ROp(), BFloat16, num_bits_per_copy=BITS, invariant=True)
     fragment = cute.make_rmem_tensor((ELEMENTS,), BFloat16)
-    cute.copy(atom, cute.local_tile(source, (ELEMENTS,), (thread,)), fragment, cache_policy=Int64(EVICT_FIRST))
+    cute.copy(atom, cute.local_tile(source, (ELEMENTS,), (thread,)), fragment, cache_policy=EVICT_FIRST)
     cute.autovec_copy(fragment, cute.local_tile(target, (ELEMENTS,), (thread,)))
 
 
@@ -44,7 +41,7 @@ def pointers(*addresses: int) -> list[cute.Pointer]:
 
 def loads(arch: str, *, honor_cache_policy: bool) -> list[str]:
     """The loads from global memory in the PTX of `copy`."""
-    compiler = cute.compile[cute_cache_policy.HonorCachePolicy] if honor_cache_policy else cute.compile
+    compiler = cute.compile[HonorCachePolicy] if honor_cache_policy else cute.compile
     with tempfile.TemporaryDirectory() as directory:
         compiled = compiler(copy, *pointers(0, 0), options=f"--gpu-arch {arch} --keep-ptx --dump-dir {directory}")
         lines = compiled.artifacts.PTX.splitlines()
@@ -62,7 +59,7 @@ def run_and_check() -> str:
     addresses = [cuda.cudaMalloc(BYTES)[1] for _ in range(2)]
     cuda.cudaMemcpy(addresses[0], data, BYTES, cuda.cudaMemcpyKind.cudaMemcpyHostToDevice)
     arguments = pointers(*addresses)
-    cute.compile[cute_cache_policy.HonorCachePolicy](copy, *arguments)(*arguments)
+    cute.compile[HonorCachePolicy](copy, *arguments)(*arguments)
     cuda.cudaMemcpy(result, addresses[1], BYTES, cuda.cudaMemcpyKind.cudaMemcpyDeviceToHost)
     assert result == data, "expects the output to be the input"
     return f"run: all {BYTES} bytes are right"

@@ -1,6 +1,8 @@
 """README.md tells the truth: its paths exist, CI runs its commands."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +24,13 @@ def test_ci_runs_every_command() -> None:
     assert [command for command in commands if command not in ci] == []
 
 
+def test_example_prints_what_it_says() -> None:
+    (shown,) = code_blocks("ptx")
+    done = subprocess.run([sys.executable, ROOT / "examples/issue_3726.py"], capture_output=True, text=True, check=True)
+    # the last line is about the GPU
+    assert done.stdout.splitlines()[:-1] == shown.splitlines()
+
+
 def test_every_path_exists() -> None:
     # in the text, a path has a slash or an ending; `<...>` and `*` stand for a part of one
     words = re.findall(r"`([\w.*<>/-]+)`", README) + re.findall(r"\]\(([^):]+)\)", README)
@@ -34,7 +43,13 @@ def tree() -> list[str]:
     """The paths in the tree: a file is indented under its folder."""
     (block,) = code_blocks("text")
     paths, folder = [], ""
-    for indent, name in re.findall(r"^( *)(\S+)", block, re.MULTILINE):
-        folder = folder if indent else name
-        paths.append(folder + name if indent else name)
+    for line in block.splitlines():
+        name, *others = re.findall(r"[\w.-]+(?:/|\.py\b)(?:[\w.-]+/)*", line)
+        folder = folder if line.startswith(" ") else name
+        paths += [folder + each if line.startswith(" ") else each for each in (name, *others)]
     return paths
+
+
+def test_tree_has_every_module() -> None:
+    modules = {f"python/cute_cache_policy/{path.name}" for path in (ROOT / "python/cute_cache_policy").glob("*.py")}
+    assert modules - set(tree()) == {"python/cute_cache_policy/__init__.py"}
