@@ -42,13 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         passes = pipeline.parse(args.pass_pipeline, args.gpu_arch)
         sections = list(_sections(_read(args.input), args.split_input_file))
         outputs = [_process(section, passes, args) for section in sections]
-        if None in outputs:
-            return 1
-        _write(f"{_SEPARATOR}\n".encode().join(filter(None, outputs)), args.output)
+        if done := [output for output in outputs if output is not None]:
+            _write(f"{_SEPARATOR}\n".encode().join(done), args.output)
     except CachePolicyError as problem:
         print(f"cute-cache-policy-opt: error: {problem}", file=sys.stderr)
         return 1
-    return 0
+    return int(None in outputs)
 
 
 class _Parser(argparse.ArgumentParser):
