@@ -110,9 +110,11 @@ class InvariantCopyPattern:
             source = operands(op)[1].type
             raise error(op, f"expects a source in global memory and a fragment in registers, but got {source}")
         for load in expansion.loads:
-            form = load_form(load, hinted, atom.static_l2_priority)
+            form = load_form(load, atom, hinted)
             if problems := form.pieces(self._target)[0].violations(self._target):
-                raise error(op, f"expects a load that {self._target} has, but got '{form.mnemonic}': {problems[0]}")
+                raise error(
+                    op, f"expects a load that {self._target} has, but got '{form.mnemonic}': {'; '.join(problems)}"
+                )
             emit_load(load, form, expansion.policy if hinted else None, self._target)
 
 

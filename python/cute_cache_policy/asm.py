@@ -6,13 +6,15 @@ load is for.
 
 from __future__ import annotations
 
+import math
 import re
 
 from cutlass._mlir import ir
 from cutlass._mlir.dialects import llvm
 
+from .atoms import AtomType
 from .bindings import operands, results
-from .ptx import CacheOperator, GlobalLoad, L1Priority, L2Priority, PrefetchSize, Target, load_shape
+from .ptx import CacheOperator, GlobalLoad, L1Priority, PrefetchSize, Target, load_shape
 
 __all__ = ["emit_load", "load_form"]
 
@@ -20,31 +22,29 @@ __all__ = ["emit_load", "load_form"]
 _CONSTRAINT = {16: "h", 32: "r", 64: "l"}
 
 
-def _bits(type_: ir.Type) -> tuple[int, int]:
-    """The width of a value of `type_` and of one of its elements, in bits."""
+def _bits(type_: ir.Type) -> int:
+    """The width of a value of `type_`, in bits."""
     if isinstance(type_, ir.VectorType):
-        element = _bits(type_.element_type)[1]
-        count = 1
-        for extent in type_.shape:
-            count *= extent
-        return count * element, element
+        return math.prod(type_.shape) * _bits(type_.element_type)
     assert isinstance(type_, (ir.IntegerType, ir.FloatType)), type_
-    return type_.width, type_.width
+    return type_.width
 
 
-def load_form(load: ir.Operation, cache_hint: bool, l2: L2Priority | None = None) -> GlobalLoad:
-    """The non-coherent load with the width and the qualifiers of a `llvm.load` or `nvvm.load.ext`.
+def load_form(load: ir.Operation, atom: AtomType, cache_hint: bool) -> GlobalLoad:
+    """The non-coherent load of a `llvm.load` or `nvvm.load.ext` in the expansion of a copy through `atom`.
 
-    `cache_hint` and `l2` are what those ops do not say: whether a policy comes along, and the static L2 priority.
+    It has the width and the qualifiers of that op, and what no op says: the static L2 priority of the atom, and whether
+    a cache policy comes along.
     """
-    shape = load_shape(*_bits(results(load)[0].type))
+    # not the elements of the op: the compiler loads 256 bits of any element as vector<4xi64>
+    shape = load_shape(_bits(results(load)[0].type), atom.element_bits)
     cop, l1, prefetch = (_keyword(load, name) for name in ("cacheModifier", "evict", "prefetch"))
     return GlobalLoad(
         shape.register_bits,
         shape.vector,
         cop=CacheOperator(f".{cop}") if cop else None,
         l1=L1Priority[l1.upper().replace("EVICT_NO_", "NO_")] if l1 else None,
-        l2=l2,
+        l2=atom.static_l2_priority,
         prefetch=PrefetchSize(f".L2::{prefetch[5:].upper()}") if prefetch else None,
         cache_hint=cache_hint,
     )

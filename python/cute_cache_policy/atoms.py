@@ -60,6 +60,13 @@ class AtomType:
         return self.kind == "g2r" and is_qualified(self.parameters)
 
     @property
+    def element_bits(self) -> int:
+        """The width of an element that the atom copies, in bits: 16 for `bf16`, 8 for `f8E4M3FN`."""
+        match = re.match(r"[a-z]+(\d+)", self.parameters)
+        assert match is not None, self.parameters
+        return int(match[1])
+
+    @property
     def static_l2_priority(self) -> L2Priority | None:
         """The static L2 eviction priority of its loads."""
         return static_l2_priority(self.parameters) if self.qualified else None
