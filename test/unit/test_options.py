@@ -85,7 +85,7 @@ def test_environment_variable(value: str) -> None:
     assert run_python(code, CUTE_DSL_COMPILER_OPT=value).split() == HINTED
 
 
-def test_environment_variable_and_an_import_after_earlier_objects() -> None:
+def test_environment_variable_and_an_import_after_earlier_objects(tmp_path: Path) -> None:
     # `cute.compile` and the user's own callable both made their options before the package was known
     code = """if True:
         from cutlass import cute
@@ -93,9 +93,11 @@ def test_environment_variable_and_an_import_after_earlier_objects() -> None:
         import cute_cache_policy
         from support.copy_kernel import *
         for compiler in (cute.compile, mine):
-            print(*loads(compile_to_ptx("", compiler)))
+            print(*loads(compiler(launch, *arguments()).artifacts.PTX))
     """
-    assert run_python(code, CUTE_DSL_COMPILER_OPT="honor-cache-policy").split() == HINTED * 2
+    settings = {"ARCH": "sm_90a", "KEEP": "ptx", "DUMP_DIR": str(tmp_path), "COMPILER_OPT": "honor-cache-policy"}
+    printed = run_python(code, **{f"CUTE_DSL_{name}": value for name, value in settings.items()})
+    assert printed.split() == HINTED * 2
 
 
 def test_import_after_earlier_compiles() -> None:
