@@ -4,9 +4,26 @@ from __future__ import annotations
 
 from cute_cache_policy.pass_manager import Pass
 
+from .convert_coherent_copy_to_nvvm import ConvertCoherentCopyToNVVM
 from .convert_invariant_copy_to_nvvm import ConvertInvariantCopyToNVVM
+from .convert_universal_copy_to_nvvm import ConvertUniversalCopyToNVVM
+from .strip_policy_record import StripPolicyRecord
 
-__all__ = ["PASSES"]
+__all__ = [
+    "PASSES",
+    "ConvertCoherentCopyToNVVM",
+    "ConvertInvariantCopyToNVVM",
+    "ConvertUniversalCopyToNVVM",
+    "StripPolicyRecord",
+]
 
 #: Every pass, by its name on the command line.
-PASSES: dict[str, type[Pass]] = {pass_.name: pass_ for pass_ in (ConvertInvariantCopyToNVVM,)}
+PASSES: dict[str, type[Pass]] = {
+    pass_.name: pass_
+    for pass_ in (
+        ConvertInvariantCopyToNVVM,
+        ConvertCoherentCopyToNVVM,
+        ConvertUniversalCopyToNVVM,
+        StripPolicyRecord,
+    )
+}

@@ -21,8 +21,9 @@ from cutlass._mlir.passmanager import PassManager
 from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.base_dsl.compiler import BooleanCompileOption, CompileCallable, CompileOptions
 from cutlass.base_dsl.dsl import BaseDSL, DSLSingletonMeta
+from cutlass.base_dsl.typing import Int64
+from cutlass.cute.atom import Atom, Trait
 from cutlass.cute.nvgpu import CopyG2ROp
-from cutlass.cute.nvgpu.common import CopyG2RTrait, CopyR2GTrait
 from cutlass.cutlass_dsl import CuTeDSL
 
 try:
@@ -41,6 +42,8 @@ __all__ = [
     "code_generation",
     "compiler_passes",
     "install",
+    "is_on",
+    "ptxas_version",
     "respell_copy_atoms",
     "version",
 ]
@@ -257,6 +260,11 @@ def _target_while_on(option: type[FlagOption]) -> str | None:
     return None
 
 
+def is_on(option: type[FlagOption]) -> bool:
+    """Whether a compile with `option` on is being traced."""
+    return _target_while_on(option) is not None
+
+
 def respell_copy_atoms(option: type[FlagOption], respell: Callable[[Any, dict[str, Any], str], dict[str, Any]]) -> None:
     """While `option` is on, let `respell(element type, fields, target)` change what a G2R atom is made with."""
 
@@ -271,19 +279,69 @@ def respell_copy_atoms(option: type[FlagOption], respell: Callable[[Any, dict[st
     _wrap(CopyG2ROp, "_make_trait", make)
 
 
-def accept_cache_policies(option: type[FlagOption], convert: Callable[[Any], Any]) -> None:
-    """While `option` is on, let `convert` make an Int64 of every `cache_policy=` of a G2R or R2G copy."""
+def accept_cache_policies(
+    option: type[FlagOption],
+    convert: Callable[[Any], Any],
+    record: Callable[..., ir.Value],
+    recording: Callable[[], bool],
+) -> None:
+    """Act on every `cache_policy=` of `cute.copy` and of an atom's `with_`.
 
-    def make(original: Any) -> Any:
-        def unpack(self: Any, *, cache_policy: Any = None, **fields: Any) -> Any:
-            if cache_policy is not None and _target_while_on(option) is not None:
-                cache_policy = _as_user_error(convert, cache_policy)
-            return original(self, cache_policy=cache_policy, **fields)
+    Args:
+        option: while it is on, `convert` makes an Int64 of the policy.
+        record: while `recording()`, called as `record(atom, policy, loc, ip)` for a policy that the atom ignores; it
+            returns the atom to use instead. Which atoms do is not listed: a policy that gets no use in the IR was
+            ignored.
+    """
 
-        return unpack
+    def unpacked(unpack: Callable[..., ir.Value], fields: dict[str, Any]) -> ir.Value:
+        policy = fields["cache_policy"]
+        if _target_while_on(option) is not None:
+            policy = _as_user_error(convert, policy)
+        if not recording() or not hasattr(policy, "ir_value"):
+            return unpack(**{**fields, "cache_policy": policy})
+        value = policy.ir_value()
+        uses = sum(1 for _ in value.uses)
+        atom = unpack(**{**fields, "cache_policy": Int64(value)})
+        if sum(1 for _ in value.uses) > uses:
+            return atom
+        return record(atom, value, fields.get("loc"), fields.get("ip"))
 
-    for trait in (CopyG2RTrait, CopyR2GTrait):
-        _wrap(trait, "unpack", make)
+    def make_unpack(original: Any) -> Any:
+        def _unpack(self: Any, **fields: Any) -> ir.Value:
+            if fields.get("cache_policy") is None:
+                return original(self, **fields)
+            return unpacked(functools.partial(original, self), fields)
+
+        return _unpack
+
+    def make_with(original: Any) -> Any:
+        def with_(self: Any, **fields: Any) -> Any:
+            if fields.get("cache_policy") is None:
+                return original(self, **fields)
+            return type(self)(unpacked(self.unpack, fields))
+
+        return with_
+
+    _wrap(Atom, "_unpack", make_unpack)
+    _wrap(Trait, "with_", make_with)
+
+
+@functools.cache
+def ptxas_version() -> tuple[int, ...] | None:
+    """The version of the ptxas inside the compiler, such as (13, 4, 59); None if it does not say (before CUDA 13).
+
+    Later ones sign the binaries that they make.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(
+            "module attributes {gpu.container_module} {"
+            " gpu.module @m { llvm.func @f() attributes {gpu.kernel, nvvm.kernel} { llvm.return } } }"
+        )
+        pipeline = "nvvm-attach-target{chip=sm_90 features=+ptx86},gpu-module-to-binary{format=bin}"
+        PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
+        signature = re.search(r"Cuda compilation tools, release [\d.]+, V(\d+)\.(\d+)\.(\d+)", str(module))
+    return tuple(map(int, signature.groups())) if signature else None
 
 
 def architectures() -> list[str]:

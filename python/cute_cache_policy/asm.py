@@ -16,16 +16,16 @@ from .atoms import AtomType
 from .bindings import operands, results
 from .ptx import CacheOperator, GlobalLoad, L1Priority, PrefetchSize, Target, load_shape
 
-__all__ = ["emit_load", "load_form"]
+__all__ = ["bit_width", "emit_load", "load_form"]
 
 #: Inline asm constraint of a register, by its width in bits. There is none for 8 bits: `ld.b8` takes a 16-bit register.
 _CONSTRAINT = {16: "h", 32: "r", 64: "l"}
 
 
-def _bits(type_: ir.Type) -> int:
+def bit_width(type_: ir.Type) -> int:
     """The width of a value of `type_`, in bits."""
     if isinstance(type_, ir.VectorType):
-        return math.prod(type_.shape) * _bits(type_.element_type)
+        return math.prod(type_.shape) * bit_width(type_.element_type)
     assert isinstance(type_, (ir.IntegerType, ir.FloatType)), type_
     return type_.width
 
@@ -37,7 +37,7 @@ def load_form(load: ir.Operation, atom: AtomType, cache_hint: bool) -> GlobalLoa
     a cache policy comes along.
     """
     # not the elements of the op: the compiler loads 256 bits of any element as vector<4xi64>
-    shape = load_shape(_bits(results(load)[0].type), atom.element_bits)
+    shape = load_shape(bit_width(results(load)[0].type), atom.element_bits)
     cop, l1, prefetch = (_keyword(load, name) for name in ("cacheModifier", "evict", "prefetch"))
     return GlobalLoad(
         shape.register_bits,

@@ -20,11 +20,16 @@ from .qualifiers import is_qualified, static_l2_priority, without_spelling
 __all__ = [
     "COPY_OPS",
     "EVICT_NORMAL_POLICY",
+    "RECORD_OP",
     "AtomType",
     "PolicyFlow",
     "PolicyTrace",
     "copy_atom",
     "policy_value",
+    "record_policy",
+    "records_policy",
+    "set_policy",
+    "sets_policy",
 ]
 
 #: The ops that execute a copy atom; operand 0 is the atom or a tiled copy of it.
@@ -32,6 +37,10 @@ COPY_OPS = ("cute.copy", "cute.copy_atom_call")
 
 SET_VALUE = "cute_nvgpu.atom.set_value"
 GET_VALUE = "cute_nvgpu.atom.get_value"
+
+#: Gives a policy to an atom whose type has no field for one: `unrealized_conversion_cast %atom, %policy : !atom, i64 to
+#: !atom`. The compiler knows nothing of it; see `record_policy`.
+RECORD_OP = "builtin.unrealized_conversion_cast"
 
 #: The priority of an access without a policy (PTX ISA 9.7.9.2).
 EVICT_NORMAL_POLICY = CONSTANT_POLICIES[L2Priority.EVICT_NORMAL]
@@ -99,8 +108,23 @@ def copy_atom(op: ir.Operation) -> AtomType | None:
     return AtomType.of(operands(op)[0].type)
 
 
-def _sets_policy(op: ir.Operation) -> bool:
-    return op.name == SET_VALUE and "cache_policy" in str(op.attributes["field"])
+def sets_policy(op: ir.Operation) -> bool:
+    """Whether `op` gives the atom in its first operand the policy in its second."""
+    return (op.name == SET_VALUE and "cache_policy" in str(op.attributes["field"])) or records_policy(op)
+
+
+def records_policy(op: ir.Operation) -> bool:
+    """Whether `op` records a policy for an atom that has no field for it (see `record_policy`)."""
+    return op.name == RECORD_OP and len(op.operands) == 2 and AtomType.of(operands(op)[0].type) is not None
+
+
+def record_policy(atom: ir.Value, policy: ir.Value, loc: ir.Location | None, ip: ir.InsertionPoint | None) -> ir.Value:
+    """The atom, with a record of the policy that the user gave it although its type has no field for one.
+
+    The DSL drops such a policy in Python. The record keeps it in the IR, for passes to lower or to complain about;
+    `strip-policy-record` takes it out again.
+    """
+    return results(ir.Operation.create(RECORD_OP, [atom.type], [atom, policy], loc=loc, ip=ip))[0]
 
 
 @dataclass
@@ -143,7 +167,7 @@ class PolicyFlow:
                 pending.extend(edges)
             elif edges is not None:
                 found.bare.append(edge)
-            elif _sets_policy(setter := value.owner.operation):
+            elif sets_policy(setter := value.owner.operation):
                 found.setters.append(setter)
             elif forwards := [i for i, v in enumerate(operands(value.owner.operation)) if AtomType.of(v.type)]:
                 # a tiled copy of an atom, another field set, a select between atoms
@@ -179,7 +203,7 @@ def policy_value(copy: ir.Operation, atom: AtomType) -> ir.Value:
     """The cache policy of a copy whose atom carries one, as an i64 value in front of the copy."""
     value = operands(copy)[0]
     owner = value.owner
-    if not isinstance(owner, ir.Block) and _sets_policy(owner.operation):
+    if not isinstance(owner, ir.Block) and sets_policy(owner.operation):
         return operands(owner.operation)[1]
     with ir.InsertionPoint(copy), copy.location:
         getter = ir.Operation.create(

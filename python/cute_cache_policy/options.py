@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _dsl, policies, qualifiers, reporting
+from .atoms import record_policy
 from .pass_manager import Pass, run
 
 __all__ = ["HonorCachePolicy", "install"]
@@ -16,13 +17,24 @@ class HonorCachePolicy(_dsl.FlagOption, name="honor-cache-policy"):
     """
 
 
+OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy]
+
+
 def passes_for(trace: _dsl.Trace) -> list[Pass]:
     """The passes that the options of a trace ask for, in order."""
-    from .passes import ConvertInvariantCopyToNVVM
+    from .passes import (
+        ConvertCoherentCopyToNVVM,
+        ConvertInvariantCopyToNVVM,
+        ConvertUniversalCopyToNVVM,
+        StripPolicyRecord,
+    )
 
     passes: list[Pass] = []
     if HonorCachePolicy in trace.enabled:
         passes.append(ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
+        passes.append(ConvertCoherentCopyToNVVM())
+        passes.append(ConvertUniversalCopyToNVVM())
+    passes.append(StripPolicyRecord())
     return passes
 
 
@@ -33,8 +45,13 @@ def after_trace(trace: _dsl.Trace) -> None:
         run(trace.module, passes_for(trace), verify=False)
 
 
+def _acts() -> bool:
+    """Whether `after_trace` will be called for the compile that is being traced."""
+    return reporting.active() or any(map(_dsl.is_on, OPTIONS))
+
+
 def install() -> None:
     """Register the options with the DSL. Called once, by the import of the package."""
-    _dsl.install([HonorCachePolicy], after_trace, always=reporting.active)
+    _dsl.install(OPTIONS, after_trace, always=_acts)
     _dsl.respell_copy_atoms(HonorCachePolicy, qualifiers.respell)
-    _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value)
+    _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value, record_policy, _acts)

@@ -1,0 +1,49 @@
+"""What passes share that replace a copy by an expansion of it."""
+
+from __future__ import annotations
+
+from cutlass._mlir import ir, rewrite
+
+from . import reporting
+from .atoms import EVICT_NORMAL_POLICY, AtomType, PolicyFlow, PolicyTrace, policy_value, set_policy
+from .dataflow import CallGraph
+from .diagnostics import error
+from .expansion import Expander, Expansion
+
+__all__ = ["CopyLowering"]
+
+
+class CopyLowering:
+    """Replaces copies of one module by expansions."""
+
+    def __init__(self, module: ir.Operation) -> None:
+        self._flow = PolicyFlow(CallGraph(module))
+        self._expander = Expander()
+
+    def trace(self, op: ir.Operation) -> PolicyTrace:
+        """Where the policy of a copy comes from."""
+        return self._flow.trace(op)
+
+    def expand(
+        self, op: ir.Operation, atom_type: ir.Type | None = None, sets_policy: bool = True
+    ) -> tuple[Expansion, bool]:
+        """`Expander.expand`, with its failure as an error of `op`."""
+        try:
+            return self._expander.expand(op, atom_type, sets_policy)
+        except ir.MLIRError as failure:
+            raise error(op, f"expects a copy that 'cute-expand-ops' can expand, but got: {failure}") from failure
+
+    def replace(
+        self,
+        op: ir.Operation,
+        atom: AtomType,
+        trace: PolicyTrace,
+        expansion: Expansion,
+        rewriter: rewrite.PatternRewriter,
+    ) -> None:
+        """Put `expansion` in the place of `op`, on the policy of the path taken: normal priority where none was set."""
+        for edge in trace.bare:
+            set_policy(edge, EVICT_NORMAL_POLICY)
+        reporting.note(op, expansion)
+        expansion.inline(op, policy_value(op, atom))
+        rewriter.erase_op(op)
