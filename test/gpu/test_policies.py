@@ -1,0 +1,117 @@
+"""Cache policies on a GPU: the numbers that `createpolicy` makes, and the eviction class that L2 counts.
+
+As a script it launches the kernels whose L2 sectors the tests let Nsight Compute count, in the order of STREAMS.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import cutlass
+import pytest
+from cutlass import Float32, cute
+from cutlass.cute.nvgpu import CacheEvictionPriority, CopyG2ROp
+from cutlass.cute.runtime import from_dlpack
+
+from cute_cache_policy import policies
+from cute_cache_policy.ptx import CONSTANT_POLICIES, L2Priority
+
+torch = pytest.importorskip("torch", reason="PyTorch is missing")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+
+FIRST, LAST = CacheEvictionPriority.EVICT_FIRST, CacheEvictionPriority.EVICT_LAST
+PRIORITIES = [CacheEvictionPriority[priority.name] for priority in L2Priority]
+
+#: How a stream is loaded, and the share of its sectors that L2 should count in a class.
+STREAMS: list[tuple[str, Any, str, float]] = [
+    ("first", lambda _: policies.evict_first(), "evict_first", 1.0),
+    ("last", lambda _: policies.evict_last(), "evict_last", 1.0),
+    ("quarter", lambda _: policies.fractional(LAST, 0.25, FIRST), "evict_last", 0.25),
+    ("half", lambda _: policies.fractional(FIRST, 0.5), "evict_first", 0.5),
+    ("rest", lambda _: policies.fractional(LAST, 0.75, FIRST), "evict_first", 0.25),
+    ("range", lambda src: policies.range(src.iterator, LAST, FIRST, BYTES // 4, BYTES), "evict_last", 0.25),
+]
+
+#: A stream of 1 GiB, which no L2 holds.
+BYTES, THREADS, VECTOR = 1 << 30, 256, 4
+
+CLASSES = ("evict_first", "evict_last", "evict_normal")
+METRIC = "lts__t_sectors_aperture_device_op_read_{}.sum"
+
+
+@cute.kernel
+def policy_values(out: cute.Tensor, share: Float32):
+    for number, priority in enumerate(PRIORITIES):
+        out[number] = policies.fractional(priority, share)
+
+
+@cute.jit
+def make_policies(out: cute.Tensor, share: Float32):
+    policy_values(out, share).launch(grid=[1, 1, 1], block=[1, 1, 1])
+
+
+def test_a_constant_policy_is_what_createpolicy_makes() -> None:
+    # a share that only the launch knows, so that the instruction has to compute it
+    out = torch.zeros(len(PRIORITIES), dtype=torch.int64, device="cuda")
+    compiled = cute.compile(make_policies, from_dlpack(out), Float32(0.0))
+    compiled(from_dlpack(out), Float32(1.0))
+    assert out.tolist() == [CONSTANT_POLICIES[priority] for priority in L2Priority]
+
+
+@cute.kernel
+def stream_kernel(src: cute.Tensor, dst: cute.Tensor, make_policy: cutlass.Constexpr):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    at = (block * THREADS + thread,)
+    atom = cute.make_copy_atom(CopyG2ROp(), Float32, num_bits_per_copy=128, invariant=True)
+    fragment = cute.make_rmem_tensor((VECTOR,), Float32)
+    cute.copy(atom, cute.local_tile(src, (VECTOR,), at), fragment, cache_policy=make_policy(src))
+    cute.autovec_copy(fragment, cute.local_tile(dst, (VECTOR,), at))
+
+
+@cute.jit
+def stream(src: cute.Tensor, dst: cute.Tensor, make_policy: cutlass.Constexpr):
+    stream_kernel(src, dst, make_policy).launch(grid=[BYTES // 16 // THREADS, 1, 1], block=[THREADS, 1, 1])
+
+
+def main() -> None:
+    source = torch.rand(BYTES // 4, dtype=torch.float32, device="cuda")
+    for name, make_policy, _, _ in STREAMS:
+        target = torch.zeros_like(source)
+        tensors = [from_dlpack(tensor, assumed_align=16) for tensor in (source, target)]
+        cute.compile(stream, *tensors, make_policy, options="--honor-cache-policy")(*tensors)
+        torch.cuda.synchronize()
+        assert torch.equal(source, target), name
+
+
+@pytest.fixture(scope="module")
+def sectors() -> list[dict[str, float]]:
+    """What L2 counted for each of STREAMS: the sectors read, by eviction class."""
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        pytest.skip("Nsight Compute (ncu) is missing")
+    metrics = ",".join(METRIC.format(name) for name in CLASSES)
+    command = [ncu, "--csv", "--clock-control", "none", "--kernel-name", "regex:stream_kernel", "--metrics", metrics]
+    done = subprocess.run([*command, sys.executable, __file__], capture_output=True, text=True, check=False)
+    if "LibraryNotLoaded" in done.stdout or "ERR_NVGPUCTRPERM" in done.stdout:
+        pytest.skip("the GPU does not let Nsight Compute read its hardware counters")
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = done.stdout[done.stdout.index('"ID"') :].splitlines()
+    launches: dict[str, dict[str, float]] = {}
+    for row in csv.DictReader(table):
+        launches.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    return list(launches.values())
+
+
+@pytest.mark.parametrize("number", range(len(STREAMS)), ids=[name for name, *_ in STREAMS])
+def test_l2_counts_the_class_of_the_policy(number: int, sectors: list[dict[str, float]]) -> None:
+    _, _, priority, share = STREAMS[number]
+    assert sectors[number][METRIC.format(priority)] / (BYTES // 32) == pytest.approx(share, abs=0.03)
+
+
+if __name__ == "__main__":
+    main()
