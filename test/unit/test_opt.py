@@ -55,7 +55,8 @@ def source(tmp_path: Path) -> Path:
 def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     """Exit status, standard output and standard error of the driver."""
     status = opt.main([str(argument) for argument in arguments])
-    return status, *capfd.readouterr()
+    printed, errors = capfd.readouterr()
+    return status, printed, errors
 
 
 def test_prints_what_it_parsed(capfd: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def messages() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("error", "warn"):
                 message = node.args[1]
                 parts = message.values if isinstance(message, ast.JoinedStr) else [message]
-                pattern = [re.escape(part.value) if isinstance(part, ast.Constant) else ".*" for part in parts]
+                pattern = [re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*" for part in parts]
                 yield f"{path.name}:{node.lineno}", "".join(pattern)
 
 
