@@ -134,15 +134,16 @@ class Expander:
     def __init__(self) -> None:
         self._pipeline = PassManager.parse(_PIPELINE)
         self._pipeline.enable_verifier(False)
-        self._expansions: dict[tuple[str, ...], Expansion] = {}
+        self._expansions: dict[tuple[object, ...], Expansion] = {}
 
     def expand(
         self, copy: ir.Operation, atom_type: ir.Type | None = None, sets_policy: bool = True
     ) -> tuple[Expansion, bool]:
         """The expansion of `copy` (see `Expansion`), and whether it was made just now."""
-        attributes = (f"{name}={copy.attributes[name]}" for name in copy.attributes)
-        types = (str(value.type) for value in operands(copy))
-        signature = (copy.name, str(atom_type), str(sets_policy), *attributes, *types)
+        attributes = ((name, copy.attributes[name]) for name in copy.attributes)
+        types = (value.type for value in operands(copy))
+        # types and attributes are unique in their context, and much faster to hash than to print
+        signature = (copy.name, atom_type, sets_policy, *attributes, *types)
         known = self._expansions.get(signature)
         if known is not None:
             return known, False

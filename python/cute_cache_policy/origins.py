@@ -141,6 +141,7 @@ class AddressFlow:
     def __init__(self, calls: CallGraph) -> None:
         self._calls = calls
         self._origins: dict[ir.Value, Origins] = {}
+        self._same: dict[ir.Value, set[ir.Value]] = {}
 
     def origins(self, address: ir.Value) -> Origins:
         """The kernel arguments that an address may have been computed from."""
@@ -237,6 +238,12 @@ class AddressFlow:
     def same_memory(self, argument: ir.Value) -> set[ir.Value]:
         """The arguments of a kernel that are the same memory as `argument`: itself, and those that some launch in the
         module passes the same tensor for, or a TMA atom of it."""
+        found = self._same.get(argument)
+        if found is None:
+            found = self._same[argument] = self._find_same_memory(argument)
+        return found
+
+    def _find_same_memory(self, argument: ir.Value) -> set[ir.Value]:
         found = {argument}
         block = argument.owner
         if not isinstance(block, ir.Block) or block.owner.operation.name not in KERNEL_OPS:
