@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cute_cache_policy.pass_manager import Pass
 
+from .convert_async_copy_to_nvvm import ConvertAsyncCopyToNVVM
 from .convert_coherent_copy_to_nvvm import ConvertCoherentCopyToNVVM
 from .convert_invariant_copy_to_nvvm import ConvertInvariantCopyToNVVM
 from .convert_universal_copy_to_nvvm import ConvertUniversalCopyToNVVM
@@ -11,6 +12,7 @@ from .strip_policy_record import StripPolicyRecord
 
 __all__ = [
     "PASSES",
+    "ConvertAsyncCopyToNVVM",
     "ConvertCoherentCopyToNVVM",
     "ConvertInvariantCopyToNVVM",
     "ConvertUniversalCopyToNVVM",
@@ -24,6 +26,7 @@ PASSES: dict[str, type[Pass]] = {
         ConvertInvariantCopyToNVVM,
         ConvertCoherentCopyToNVVM,
         ConvertUniversalCopyToNVVM,
+        ConvertAsyncCopyToNVVM,
         StripPolicyRecord,
     )
 }

@@ -25,9 +25,8 @@ from dataclasses import dataclass
 from cutlass._mlir import ir, rewrite
 
 from cute_cache_policy.asm import bit_width
-from cute_cache_policy.atoms import COPY_OPS, copy_atom, sets_policy
+from cute_cache_policy.atoms import COPY_OPS, copy_atom
 from cute_cache_policy.bindings import operands, results
-from cute_cache_policy.diagnostics import error
 from cute_cache_policy.expansion import Expansion
 from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.pass_manager import Pass, apply_patterns
@@ -70,21 +69,14 @@ class UniversalCopyPattern:
         if kind is None:
             # PTX has no cache hint for shared memory
             return False
-        trace = self._lowering.trace(op)
-        if not trace.carries_policy:
+        if not self._lowering.recorded(op):
             return False
         value = operands(op)[0]
-        if isinstance(value.owner, ir.Block) or not sets_policy(value.owner.operation):
-            raise error(
-                op,
-                "with 'CopyUniversalOp' expects the cache policy as a keyword of the copy, but got one "
-                f"through control flow: pass it to the copy, or use 'Copy{kind.upper()}Op'",
-            )
         bits = access_bits(self._lowering.expand(op, sets_policy=False)[0])
         element = atom.parameters.partition(",")[0]
         text = re.sub(r"universal_copy<[^<>]*>", f"{kind}<{element} copy_bits = {bits}>", str(value.type))
         expansion, _ = self._lowering.expand(op, ir.Type.parse(text))
-        self._lowering.replace(op, atom, trace, expansion, rewriter)
+        self._lowering.replace(op, atom, self._lowering.trace(op), expansion, rewriter)
         return True
 
 

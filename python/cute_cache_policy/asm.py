@@ -14,9 +14,9 @@ from cutlass._mlir.dialects import llvm
 
 from .atoms import AtomType
 from .bindings import operands, results
-from .ptx import CacheOperator, GlobalLoad, L1Priority, PrefetchSize, Target, load_shape
+from .ptx import AsyncCopy, CacheOperator, GlobalLoad, L1Priority, PrefetchSize, Target, load_shape
 
-__all__ = ["bit_width", "emit_load", "load_form"]
+__all__ = ["async_form", "bit_width", "emit_async_copy", "emit_load", "load_form"]
 
 #: Inline asm constraint of a register, by its width in bits. There is none for 8 bits: `ld.b8` takes a 16-bit register.
 _CONSTRAINT = {16: "h", 32: "r", 64: "l"}
@@ -72,6 +72,31 @@ def emit_load(load: ir.Operation, form: GlobalLoad, policy: ir.Value | None, tar
             data = _create("llvm.bitcast", result.type, [data])
     result.replace_all_uses_with(data)
     load.erase()
+
+
+def async_form(copy: ir.Operation) -> AsyncCopy:
+    """The cp.async with a cache policy that a `nvvm.cp.async.shared.global` is to become."""
+    # every other mode becomes `.ca` in the compiler, too
+    cop = CacheOperator.CG if str(copy.attributes["modifier"]).endswith("cg>") else CacheOperator.CA
+    return AsyncCopy(ir.IntegerAttr(copy.attributes["size"]).value, cop, cache_hint=True)
+
+
+def emit_async_copy(copy: ir.Operation, form: AsyncCopy, policy: ir.Value) -> None:
+    """Replace a `nvvm.cp.async.shared.global` by `form`, a copy of the same memory.
+
+    It has a side effect, unlike a load. Shared memory has addresses of 32 bits, as in the compiler's own.
+    """
+    target, source, *size = operands(copy)
+    if size and not isinstance(size[0].owner, ir.Block) and size[0].owner.operation.name == "arith.constant":
+        # all of the bytes
+        size = []
+    with ir.InsertionPoint(copy), copy.location:
+        inputs = [_create("llvm.ptrtoint", ir.IntegerType.get_signless(32), [target]), source, *size, policy]
+        names = [f"${i}" for i in range(len(inputs))]
+        text = form.text(names[0], names[1], names[2] if size else None, names[-1])
+        constraints = ",".join(["r", "l", *["r"] * len(size), "l", "~{memory}"])
+        llvm.InlineAsmOp(None, inputs, text, constraints, has_side_effects=True)
+    copy.erase()
 
 
 def _create(name: str, type_: ir.Type, inputs: list[ir.Value], **attributes: ir.Attribute) -> ir.Value:

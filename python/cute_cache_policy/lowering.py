@@ -5,7 +5,8 @@ from __future__ import annotations
 from cutlass._mlir import ir, rewrite
 
 from . import reporting
-from .atoms import EVICT_NORMAL_POLICY, AtomType, PolicyFlow, PolicyTrace, policy_value, set_policy
+from .atoms import EVICT_NORMAL_POLICY, AtomType, PolicyFlow, PolicyTrace, policy_value, records_policy, set_policy
+from .bindings import operands
 from .dataflow import CallGraph
 from .diagnostics import error
 from .expansion import Expander, Expansion
@@ -23,6 +24,19 @@ class CopyLowering:
     def trace(self, op: ir.Operation) -> PolicyTrace:
         """Where the policy of a copy comes from."""
         return self._flow.trace(op)
+
+    def recorded(self, op: ir.Operation) -> bool:
+        """Whether a copy carries a policy that its atom has no field for; it must be a keyword of the copy."""
+        if not self.trace(op).carries_policy:
+            return False
+        owner = operands(op)[0].owner
+        if isinstance(owner, ir.Block) or not records_policy(owner.operation):
+            raise error(
+                op,
+                "expects the cache policy of an atom that has no field for one as a keyword of the copy, "
+                "but got it through control flow",
+            )
+        return True
 
     def expand(
         self, op: ir.Operation, atom_type: ir.Type | None = None, sets_policy: bool = True

@@ -23,6 +23,7 @@ OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy]
 def passes_for(trace: _dsl.Trace) -> list[Pass]:
     """The passes that the options of a trace ask for, in order."""
     from .passes import (
+        ConvertAsyncCopyToNVVM,
         ConvertCoherentCopyToNVVM,
         ConvertInvariantCopyToNVVM,
         ConvertUniversalCopyToNVVM,
@@ -34,6 +35,7 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
         passes.append(ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
         passes.append(ConvertCoherentCopyToNVVM())
         passes.append(ConvertUniversalCopyToNVVM())
+        passes.append(ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
     passes.append(StripPolicyRecord())
     return passes
 

@@ -216,6 +216,41 @@ class CreatePolicy:
         return [f"{rule.message} (PTX ISA {rule.section})" for rule in POLICY_RULES if rule.broken(self, target)]
 
 
+@dataclass(frozen=True)
+class AsyncCopy:
+    """One form of `cp.async`, the non-bulk copy from global to shared memory .
+
+    Attributes:
+        size: bytes copied: 4, 8 or 16.
+        cop: `.ca`, or `.cg` with 16 bytes.
+        cache_hint: `.L2::cache_hint`, the copy takes a 64-bit cache policy operand.
+    """
+
+    size: int
+    cop: CacheOperator
+    cache_hint: bool = False
+
+    @property
+    def mnemonic(self) -> str:
+        """The instruction without operands, such as `cp.async.cg.shared.global.L2::cache_hint`."""
+        return f"cp.async{self.cop.value}.shared.global{'.L2::cache_hint' if self.cache_hint else ''}"
+
+    def text(self, target: str, source: str, source_size: str | None = None, policy: str | None = None) -> str:
+        """The whole statement.
+
+        `target` and `source` are what stands between the brackets, `source_size` is the register with the number of
+        bytes to read (zeros take the place of the others), `policy` is given exactly when `cache_hint` is set.
+        """
+        if self.cache_hint != (policy is not None):
+            raise ValueError(f"expects a policy operand exactly with '.L2::cache_hint', but got {policy!r}")
+        operands = [f"[{target}]", f"[{source}]", str(self.size), *filter(None, (source_size, policy))]
+        return f"{self.mnemonic} {', '.join(operands)};"
+
+    def violations(self, target: Target) -> list[str]:
+        """What forbids this form on `target`: one sentence a broken rule, none if the form is legal."""
+        return [f"{rule.message} (PTX ISA {rule.section})" for rule in ASYNC_RULES if rule.broken(self, target)]
+
+
 #: What `createpolicy.fractional.L2::<priority>.b64 p, 1.0` yields on every target with cache policies.
 CONSTANT_POLICIES = {
     L2Priority.EVICT_FIRST: 0x12F0000000000000,
@@ -359,4 +394,15 @@ POLICY_RULES: tuple[Rule[CreatePolicy], ...] = (
         "9.7.9.18",
         lambda policy, _: policy.sizes is not None and not _sizes_fit(policy.sizes),
     ),
+)
+
+ASYNC_RULES: tuple[Rule[AsyncCopy], ...] = (
+    Rule("'cp.async' expects 4, 8 or 16 bytes", "7.0", "9.7.9.25.3.1", lambda copy, _: copy.size not in (4, 8, 16)),
+    Rule(
+        "'cp.async.cg' expects 16 bytes: use LoadCacheMode.ALWAYS for fewer",
+        "7.0",
+        "9.7.9.25.3.1",
+        lambda copy, _: copy.cop is CacheOperator.CG and copy.size != 16,
+    ),
+    Rule("'cp.async' expects sm_80 or later", "7.0", "9.7.9.25.3.1", lambda _, target: target.sm < 80),
 )

@@ -12,7 +12,7 @@ func.func @either(%atom: !any, %src: !gmem, %dst: !rmem, %go: i1, %policy: i64) 
   } else {
     scf.yield %atom : !any
   }
-  // expected-error @below {{'cute.copy' op with 'CopyUniversalOp' expects the cache policy as a keyword of the copy, but got one through control flow: pass it to the copy, or use 'CopyG2ROp'}}
+  // expected-error @below {{'cute.copy' op expects the cache policy of an atom that has no field for one as a keyword of the copy, but got it through control flow}}
   cute.copy(%either, %src, %dst) : (!any, !gmem, !rmem)
   return
 }
