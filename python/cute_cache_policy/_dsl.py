@@ -294,6 +294,7 @@ def accept_cache_policies(
             ignored.
     """
 
+    @_unseen
     def unpacked(unpack: Callable[..., ir.Value], fields: dict[str, Any]) -> ir.Value:
         policy = fields["cache_policy"]
         if _target_while_on(option) is not None:

@@ -165,7 +165,9 @@ def _priority(priority: CacheEvictionPriority) -> L2Priority:
 
 def _check(form: CreatePolicy) -> None:
     if problems := form.violations(_TARGET):
-        raise CachePolicyError(f"a cache policy expects a legal 'createpolicy', but got {form}: {'; '.join(problems)}")
+        inputs = form.fraction if form.sizes is None else form.sizes
+        rules = "; ".join(problems)
+        raise CachePolicyError(f"a cache policy expects what PTX has, but got '{form.mnemonic}' of {inputs}: {rules}")
 
 
 def _number(number: Any) -> Any:

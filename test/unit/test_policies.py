@@ -165,3 +165,10 @@ def test_an_error_reaches_the_user_of_a_copy(tmp_path: Path) -> None:
         compile_loop(tmp_path, lambda *_: NO_ALLOCATE, lambda *_: FIRST)
     with pytest.raises(Exception, match="a fraction is more than 0 and at most 1"):
         compile_loop(tmp_path, lambda *_: policies.fractional(FIRST, 2.0), lambda *_: FIRST)
+
+
+def test_an_error_of_a_copy_names_the_line_of_the_copy(tmp_path: Path) -> None:
+    with pytest.raises(Exception) as caught:
+        compile_loop(tmp_path, lambda *_: NO_ALLOCATE, lambda *_: FIRST)
+    assert __file__ in str(caught.value)
+    assert "_dsl.py" not in str(caught.value)
