@@ -8,6 +8,7 @@ from .convert_async_copy_to_nvvm import ConvertAsyncCopyToNVVM
 from .convert_coherent_copy_to_nvvm import ConvertCoherentCopyToNVVM
 from .convert_invariant_copy_to_nvvm import ConvertInvariantCopyToNVVM
 from .convert_universal_copy_to_nvvm import ConvertUniversalCopyToNVVM
+from .infer_invariant_copy import InferInvariantCopy
 from .strip_policy_record import StripPolicyRecord
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ConvertCoherentCopyToNVVM",
     "ConvertInvariantCopyToNVVM",
     "ConvertUniversalCopyToNVVM",
+    "InferInvariantCopy",
     "StripPolicyRecord",
 ]
 
@@ -27,6 +29,7 @@ PASSES: dict[str, type[Pass]] = {
         ConvertCoherentCopyToNVVM,
         ConvertUniversalCopyToNVVM,
         ConvertAsyncCopyToNVVM,
+        InferInvariantCopy,
         StripPolicyRecord,
     )
 }

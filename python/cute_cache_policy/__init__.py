@@ -10,7 +10,7 @@ Importing the package registers its compile options with nvidia-cutlass-dsl and 
 from __future__ import annotations
 
 from .diagnostics import CachePolicyError, CachePolicyWarning
-from .options import HonorCachePolicy, install
+from .options import HonorCachePolicy, InferInvariantCopy, install
 from .policies import (
     EVICT_FIRST,
     EVICT_LAST,
@@ -24,6 +24,7 @@ from .policies import (
     range,
 )
 from .reporting import open_report as report
+from .restriction import restrict
 
 __all__ = [
     "EVICT_FIRST",
@@ -33,6 +34,7 @@ __all__ = [
     "CachePolicyError",
     "CachePolicyWarning",
     "HonorCachePolicy",
+    "InferInvariantCopy",
     "evict_first",
     "evict_last",
     "evict_normal",
@@ -40,6 +42,7 @@ __all__ = [
     "fractional",
     "range",
     "report",
+    "restrict",
 ]
 
 install()

@@ -30,21 +30,26 @@ def bit_width(type_: ir.Type) -> int:
     return type_.width
 
 
-def load_form(load: ir.Operation, atom: AtomType, cache_hint: bool) -> GlobalLoad:
-    """The non-coherent load of a `llvm.load` or `nvvm.load.ext` in the expansion of a copy through `atom`.
+def load_form(load: ir.Operation, atom: AtomType | None, cache_hint: bool) -> GlobalLoad:
+    """The non-coherent load of a `llvm.load` or `nvvm.load.ext`, which stands in a copy through `atom` if not None.
 
     It has the width and the qualifiers of that op, and what no op says: the static L2 priority of the atom, and whether
     a cache policy comes along.
     """
-    # not the elements of the op: the compiler loads 256 bits of any element as vector<4xi64>
-    shape = load_shape(bit_width(results(load)[0].type), atom.element_bits)
+    type_ = results(load)[0].type
+    if atom is not None:
+        # not the elements of the op: the compiler loads 256 bits of any element as vector<4xi64>
+        element_bits = atom.element_bits
+    else:
+        element_bits = bit_width(type_.element_type if isinstance(type_, ir.VectorType) else type_)
+    shape = load_shape(bit_width(type_), element_bits)
     cop, l1, prefetch = (_keyword(load, name) for name in ("cacheModifier", "evict", "prefetch"))
     return GlobalLoad(
         shape.register_bits,
         shape.vector,
         cop=CacheOperator(f".{cop}") if cop else None,
         l1=L1Priority[l1.upper().replace("EVICT_NO_", "NO_")] if l1 else None,
-        l2=atom.static_l2_priority,
+        l2=atom.static_l2_priority if atom else None,
         prefetch=PrefetchSize(f".L2::{prefetch[5:].upper()}") if prefetch else None,
         cache_hint=cache_hint,
     )

@@ -18,12 +18,14 @@ from .names import argument_name, kernel_name
 from .origins import AddressFlow, is_address, is_global
 from .pass_manager import apply_patterns
 
-__all__ = ["WRITERS", "Write", "WrittenMemory", "asm_may_write", "destinations"]
+__all__ = ["WRITERS", "Write", "WrittenMemory", "asm_may_write", "at_line", "destinations"]
 
 #: The operand that holds the address which an op writes to.
 DESTINATION = {
+    "cute.gemm": 1,
     "cute.memref.store": 0,
     "cute.memref.store_vec": 1,
+    "cute.mma_atom_call": 1,
     "cute.ptr.store": 1,
     "cute_nvgpu.arch.copy.SM90.bulk_copy_s2g": 1,
     "cute_nvgpu.arch.copy.SM100.tma_reduce": 0,
@@ -116,6 +118,12 @@ def destinations(op: ir.Operation) -> list[ir.Value]:
     return [value for value in written if is_global(value)]
 
 
+def at_line(op: ir.Operation, kernel: ir.Operation) -> str:
+    """` at line <number>` of the file of `kernel`, if that is known and tells more than the line of `kernel` does."""
+    line, home = SourceLine.of(op), SourceLine.of(kernel)
+    return f" at line {line.number}" if line and home and line.exact and line.file == home.file else ""
+
+
 @dataclass(frozen=True)
 class Write:
     """A write to memory that the same kernel reads.
@@ -134,9 +142,7 @@ class Write:
         block = self.read.owner
         assert isinstance(block, ir.Block)
         kernel = kernel_name(block.owner.operation)
-        line, home = SourceLine.of(self.op), SourceLine.of(block.owner.operation)
-        # a line inside a function of the DSL, or the line of the kernel itself, would tell nothing
-        where = f" at line {line.number}" if line and home and line.exact and line.file == home.file else ""
+        where = at_line(self.op, block.owner.operation)
         if self.read == self.written:
             return f"kernel '{kernel}' also writes {argument_name(self.read)}{where}"
         same = f"which is passed the same tensor as {argument_name(self.read)}"

@@ -1,9 +1,9 @@
 """Borrowing the compiler's own expansion of a copy.
 
-`cute-expand-ops` turns `cute.copy` into loads and stores: it walks the layouts, applies predicates, picks vector
-widths, handles sub-byte types. None of that is done again here. A copy is expanded *alone*, as the body of a
-scratch function whose arguments are the copy's operands; a caller looks at the loads in it, may replace them, and
-inlines the result in front of the original copy.
+`cute-expand-ops` turns `cute.copy`, and accesses to elements, into loads and stores: it walks the layouts, applies
+predicates, picks vector widths, handles sub-byte types. None of that is done again here. An op is expanded *alone*, as
+the body of a scratch function whose arguments are its operands; a caller looks at the loads in it, may replace them,
+and inlines the result in front of the original op.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Expansion:
         self._module = ir.Module.create(location)
         with location:
             with ir.InsertionPoint(self._module.body):
-                self._function = func.FuncOp("expansion", (types, [])).operation
+                outcome = [value.type for value in results(copy)]
+                self._function = func.FuncOp("expansion", (types, outcome)).operation
             body = self._function.regions[0].blocks.append(*types, arg_locs=[location] * len(types))
             arguments = raw(body.arguments)
             self.policy = arguments.pop()
@@ -69,7 +70,7 @@ class Expansion:
                 alone = copy.clone()
                 for index, argument in enumerate(arguments):
                     alone.operands[index] = argument
-                func.ReturnOp([])
+                func.ReturnOp(results(alone))
         pipeline.run(self._module.operation)
         ops = [(op.name, op) for op in walk(self._function)]
         self.loads = [op for name, op in ops if name in LOADS and _touches_global_memory(op)]
@@ -100,7 +101,10 @@ class Expansion:
         return found
 
     def inline(self, copy: ir.Operation, policy: ir.Value | None) -> None:
-        """Insert the expansion in front of `copy`, on its operands and `policy` (None if unused), at its location."""
+        """Insert the expansion in front of `copy`, on its operands and `policy` (None if unused), at its location.
+
+        What uses the results of `copy`, if it has any, then uses those of the expansion.
+        """
         instance = self._function.clone(ip=False)
         location = copy.location
         if location != instance.location:
@@ -109,8 +113,11 @@ class Expansion:
         body = instance.regions[0].blocks[0]
         for argument, value in zip(raw(body.arguments), [*operands(copy), *([policy] if policy else [])]):
             argument.replace_all_uses_with(value)
-        for op in list(body.operations)[:-1]:
+        *ops, terminator = list(body.operations)
+        for op in ops:
             op.move_before(copy)
+        for old, new in zip(results(copy), operands(terminator.operation)):
+            old.replace_all_uses_with(new)
 
 
 def _touches_global_memory(op: ir.Operation) -> bool:

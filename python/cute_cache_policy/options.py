@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import _dsl, policies, qualifiers, reporting
+from . import _dsl, policies, qualifiers, reporting, restriction
 from .atoms import record_policy
 from .pass_manager import Pass, run
 
-__all__ = ["HonorCachePolicy", "install"]
+__all__ = ["HonorCachePolicy", "InferInvariantCopy", "install"]
 
 
 class HonorCachePolicy(_dsl.FlagOption, name="honor-cache-policy"):
@@ -17,7 +17,18 @@ class HonorCachePolicy(_dsl.FlagOption, name="honor-cache-policy"):
     """
 
 
-OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy]
+class InferInvariantCopy(_dsl.FlagOption, name="infer-invariant-copy"):
+    """Compile option: loads from arguments that a kernel provably never writes become non-coherent.
+
+    Using it promises what `__restrict__` does on every pointer argument in CUDA C++: that the tensor arguments of a
+    kernel do not overlap, and that nobody else writes them while it runs. To promise it of single arguments, call
+    `cute_cache_policy.restrict` in the kernel instead.
+
+    Spelled like `HonorCachePolicy`, with `--infer-invariant-copy`.
+    """
+
+
+OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy, InferInvariantCopy]
 
 
 def passes_for(trace: _dsl.Trace) -> list[Pass]:
@@ -28,6 +39,7 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
         ConvertInvariantCopyToNVVM,
         ConvertUniversalCopyToNVVM,
         StripPolicyRecord,
+        infer_invariant_copy,
     )
 
     passes: list[Pass] = []
@@ -36,6 +48,10 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
         passes.append(ConvertCoherentCopyToNVVM())
         passes.append(ConvertUniversalCopyToNVVM())
         passes.append(ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
+    if InferInvariantCopy in trace.enabled or restriction.was_used():
+        # behind the others, so that it sees the loads that they have made
+        marked = InferInvariantCopy not in trace.enabled
+        passes.append(infer_invariant_copy.InferInvariantCopy(gpu_arch=trace.gpu_arch, only_marked=marked))
     passes.append(StripPolicyRecord())
     return passes
 
@@ -49,7 +65,7 @@ def after_trace(trace: _dsl.Trace) -> None:
 
 def _acts() -> bool:
     """Whether `after_trace` will be called for the compile that is being traced."""
-    return reporting.active() or any(map(_dsl.is_on, OPTIONS))
+    return reporting.active() or restriction.was_used() or any(map(_dsl.is_on, OPTIONS))
 
 
 def install() -> None:

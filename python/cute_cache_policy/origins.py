@@ -7,6 +7,7 @@ a call or computed by inline assembly has no known origin.
 
 from __future__ import annotations
 
+import enum
 import functools
 from dataclasses import dataclass
 
@@ -135,6 +136,25 @@ def is_global(value: ir.Value) -> bool:
     return _is_global_text(str(value.type))
 
 
+class _Holds(enum.IntEnum):
+    """Whether an integer holds an address. In a sum, the largest counts: the rest is an offset."""
+
+    NEVER = 0
+    #: whatever the loop holds that hands the integer on to itself
+    LOOP = 1
+    #: on some paths only
+    SOMETIMES = 2
+    ALWAYS = 3
+
+
+def _merge(paths: list[_Holds]) -> _Holds:
+    """What holds where paths meet."""
+    distinct = set(paths) - {_Holds.LOOP}
+    if len(distinct) > 1:
+        return _Holds.SOMETIMES
+    return distinct.pop() if distinct else _Holds.LOOP
+
+
 class AddressFlow:
     """Traces the addresses of one module."""
 
@@ -200,40 +220,42 @@ class AddressFlow:
         """The addresses that an integer was computed from, and whether it is sure that these are all.
 
         What is added to an address is an offset, wherever it came from. Without any address the integer itself is one:
-        then the origins are the kernel arguments in it.
+        then its origins are the kernel arguments in it.
         """
         addresses: list[ir.Value] = []
         entered: list[ir.Value] = []
-        loaded = merged = False
-        seen: set[ir.Value] = set()
-        pending = [integer]
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
+        loaded = False
+        held: dict[ir.Value, _Holds] = {}
+
+        def visit(value: ir.Value) -> _Holds:
+            if value not in held:
+                held[value] = _Holds.LOOP
+                held[value] = look(value)
+            return held[value]
+
+        def look(value: ir.Value) -> _Holds:
+            nonlocal loaded
             if self._enters(value):
                 entered.append(value)
-                continue
+                return _Holds.NEVER
             edges = incoming(value, self._calls)
             if edges is not None:
-                sources = {edge.value for edge in edges}
-                # one path may carry an address and another an offset
-                merged |= len(sources) != 1
-                pending += sources
-                continue
+                return _merge([visit(edge.value) for edge in edges])
             op = value.owner.operation
-            name = op.name
-            if name in TO_INTEGER:
+            if op.name in TO_INTEGER:
                 addresses.append(operands(op)[0])
-            elif name in ARITHMETIC or name.startswith("arith."):
-                merged |= name == "arith.select"
-                pending += operands(op)
-            else:
-                loaded = True
+                return _Holds.ALWAYS
+            if op.name == "arith.select":
+                return _merge([visit(operand) for operand in operands(op)[1:]])
+            if op.name in ARITHMETIC or op.name.startswith("arith."):
+                return max(map(visit, operands(op)), default=_Holds.NEVER)
+            loaded = True
+            return _Holds.NEVER
+
+        holds = visit(integer)
         if addresses:
-            return addresses, not merged
-        return entered, bool(entered) and not (loaded or merged)
+            return addresses, holds is _Holds.ALWAYS
+        return entered, bool(entered) and not loaded
 
     def same_memory(self, argument: ir.Value) -> set[ir.Value]:
         """The arguments of a kernel that are the same memory as `argument`: itself, and those that some launch in the

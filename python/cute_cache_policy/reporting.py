@@ -28,7 +28,7 @@ from .bindings import enclosing_function, operands, results
 from .diagnostics import SourceLine
 from .expansion import Expansion
 
-__all__ = ["CopyRecord", "Report", "active", "compiling", "note", "open_report", "remark"]
+__all__ = ["ArgumentRecord", "CopyRecord", "Report", "active", "compiling", "note", "open_report", "remark", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,29 @@ class CopyRecord:
     remark: str = ""
 
 
+@dataclass(frozen=True)
+class ArgumentRecord:
+    """What `infer-invariant-copy` found out about one argument of a kernel.
+
+    Attributes:
+        function: the function that was compiled.
+        kernel: the kernel.
+        argument: what the user calls the argument.
+        reason: why loads from it stay as they are; empty if the kernel never writes it, and they became invariant.
+    """
+
+    function: str
+    kernel: str
+    argument: str
+    reason: str
+
+
 @dataclass
 class Report:
     """The records of all compiles while it was open (see `open_report`)."""
 
     records: list[CopyRecord] = field(default_factory=list)
+    arguments: list[ArgumentRecord] = field(default_factory=list)
     _remarks: dict[ir.Operation, str] = field(default_factory=dict, repr=False)
 
     def __iter__(self) -> Iterator[CopyRecord]:
@@ -103,6 +121,13 @@ def remark(copy: ir.Operation, why: str) -> None:
     """Say why `copy` is lowered otherwise than it was written; its later record will hold it."""
     for report in _open.get():
         report._remarks[copy] = why
+
+
+def verdict(kernel: ir.Operation, argument: str, reason: str) -> None:
+    """Record whether an argument of `kernel` is never written: `reason` says why that is not proven, or is empty."""
+    for report in _open.get():
+        name = ir.StringAttr(kernel.attributes["sym_name"]).value
+        report.arguments.append(ArgumentRecord(_function.get(), name, argument, reason))
 
 
 def note(copy: ir.Operation, expansion: Expansion, why: str = "", *, policy: bool = True) -> None:
