@@ -5,17 +5,14 @@ A guard for ptxas as well as for the passes. As a script it launches the streams
 
 from __future__ import annotations
 
-import csv
 import itertools
-import shutil
-import subprocess
-import sys
 
 import pytest
 from cutlass import Float32, Int64, cute
 from cutlass.cute.runtime import from_dlpack
 
 import cute_cache_policy  # noqa: F401  registers the option
+from support import l2
 
 torch = pytest.importorskip("torch", reason="PyTorch is missing")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -25,7 +22,6 @@ OPTIONS = {"stock": "", "plugin": "--honor-cache-policy"}
 STREAMS = list(itertools.product(POLICIES, OPTIONS))
 
 BYTES, THREADS, VECTOR = 256 << 20, 256, 4  # more than any L2 holds
-METRIC = "lts__t_sectors_aperture_device_op_read_{}.sum"
 
 
 @cute.kernel
@@ -58,30 +54,17 @@ def main() -> None:
 @pytest.fixture(scope="module")
 def shares() -> dict[tuple[str, str], dict[str, float]]:
     """For each of STREAMS: the share of its sectors that L2 counted in each class."""
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        pytest.skip("Nsight Compute (ncu) is missing")
-    metrics = ",".join(map(METRIC.format, POLICIES))
-    command = [ncu, "--csv", "--clock-control", "none", "--kernel-name", "regex:stream_kernel", "--metrics", metrics]
-    done = subprocess.run([*command, sys.executable, __file__], capture_output=True, text=True, check=False)
-    if "LibraryNotLoaded" in done.stdout or "ERR_NVGPUCTRPERM" in done.stdout:
-        pytest.skip("the GPU does not let Nsight Compute read its hardware counters")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, dict[str, float]] = {}
-    for row in csv.DictReader(done.stdout[done.stdout.index('"ID"') :].splitlines()):
-        sectors = float(row["Metric Value"].replace(",", ""))
-        found.setdefault(row["ID"], {})[row["Metric Name"]] = sectors / (BYTES // 32)
-    return dict(zip(STREAMS, found.values(), strict=True))
+    return dict(zip(STREAMS, l2.shares(__file__, "stream_kernel", BYTES), strict=True))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_sectors_of_a_stream_carry_its_policy(policy: str, shares: dict) -> None:
-    assert shares[policy, "plugin"][METRIC.format(policy)] >= 0.99
+    assert shares[policy, "plugin"][policy] >= 0.99
 
 
 @pytest.mark.parametrize("policy", ["evict_first", "evict_last"])
 def test_the_stock_compiler_drops_the_policy(policy: str, shares: dict) -> None:
-    assert shares[policy, "stock"][METRIC.format(policy)] <= 0.01
+    assert shares[policy, "stock"][policy] <= 0.01
 
 
 if __name__ == "__main__":

@@ -5,10 +5,6 @@ As a script it launches the kernels whose L2 sectors the tests let Nsight Comput
 
 from __future__ import annotations
 
-import csv
-import shutil
-import subprocess
-import sys
 from typing import Any
 
 import cutlass
@@ -19,6 +15,7 @@ from cutlass.cute.runtime import from_dlpack
 
 from cute_cache_policy import policies
 from cute_cache_policy.ptx import CONSTANT_POLICIES, L2Priority
+from support.l2 import shares
 
 torch = pytest.importorskip("torch", reason="PyTorch is missing")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -36,11 +33,8 @@ STREAMS: list[tuple[str, Any, str, float]] = [
     ("range", lambda src: policies.range(src.iterator, LAST, FIRST, BYTES // 4, BYTES), "evict_last", 0.25),
 ]
 
-#: A stream of 1 GiB, which no L2 holds.
-BYTES, THREADS, VECTOR = 1 << 30, 256, 4
-
-CLASSES = ("evict_first", "evict_last", "evict_normal")
-METRIC = "lts__t_sectors_aperture_device_op_read_{}.sum"
+#: A stream that no L2 holds.
+BYTES, THREADS, VECTOR = 256 << 20, 256, 4
 
 
 @cute.kernel
@@ -89,28 +83,16 @@ def main() -> None:
 
 
 @pytest.fixture(scope="module")
-def sectors() -> list[dict[str, float]]:
-    """What L2 counted for each of STREAMS: the sectors read, by eviction class."""
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        pytest.skip("Nsight Compute (ncu) is missing")
-    metrics = ",".join(METRIC.format(name) for name in CLASSES)
-    command = [ncu, "--csv", "--clock-control", "none", "--kernel-name", "regex:stream_kernel", "--metrics", metrics]
-    done = subprocess.run([*command, sys.executable, __file__], capture_output=True, text=True, check=False)
-    if "LibraryNotLoaded" in done.stdout or "ERR_NVGPUCTRPERM" in done.stdout:
-        pytest.skip("the GPU does not let Nsight Compute read its hardware counters")
-    assert done.returncode == 0, done.stdout + done.stderr
-    table = done.stdout[done.stdout.index('"ID"') :].splitlines()
-    launches: dict[str, dict[str, float]] = {}
-    for row in csv.DictReader(table):
-        launches.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
-    return list(launches.values())
+def counted() -> list[dict[str, float]]:
+    """For each of STREAMS: the share of its sectors that L2 counted in each class."""
+    return shares(__file__, "stream_kernel", BYTES)
 
 
 @pytest.mark.parametrize("number", range(len(STREAMS)), ids=[name for name, *_ in STREAMS])
-def test_l2_counts_the_class_of_the_policy(number: int, sectors: list[dict[str, float]]) -> None:
+def test_l2_counts_the_class_of_the_policy(number: int, counted: list[dict[str, float]]) -> None:
     _, _, priority, share = STREAMS[number]
-    assert sectors[number][METRIC.format(priority)] / (BYTES // 32) == pytest.approx(share, abs=0.03)
+    assert len(counted) == len(STREAMS)
+    assert counted[number][priority] == pytest.approx(share, abs=0.03)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+"""Counting the sectors that a kernel reads through L2 by their eviction class, with Nsight Compute."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+__all__ = ["CLASSES", "shares"]
+
+CLASSES = ("evict_first", "evict_last", "evict_normal")
+
+_METRIC = "lts__t_sectors_aperture_device_op_read_{}.sum"
+
+
+def shares(script: str, kernel: str, size: int) -> list[dict[str, float]]:
+    """Run a Python script; for each launch of a kernel in it that reads `size` bytes, the share of each class.
+
+    `kernel` is a regular expression for its name. Skips the test where the counters cannot be read.
+    """
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        pytest.skip("Nsight Compute (ncu) is missing")
+    metrics = ",".join(map(_METRIC.format, CLASSES))
+    command = [ncu, "--csv", "--clock-control", "none", "--kernel-name", f"regex:{kernel}", "--metrics", metrics]
+    # the script imports what the test does
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([*command, sys.executable, script], env=paths, capture_output=True, text=True, check=False)
+    if "LibraryNotLoaded" in done.stdout or "ERR_NVGPUCTRPERM" in done.stdout:
+        pytest.skip("the GPU does not let Nsight Compute read its hardware counters")
+    assert done.returncode == 0, done.stdout + done.stderr
+    launches: dict[str, dict[str, float]] = {}
+    for row in csv.DictReader(done.stdout[done.stdout.index('"ID"') :].splitlines()):
+        (name,) = (name for name in CLASSES if _METRIC.format(name) == row["Metric Name"])
+        launches.setdefault(row["ID"], {})[name] = float(row["Metric Value"].replace(",", "")) / (size // 32)
+    return list(launches.values())
