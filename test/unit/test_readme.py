@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cute_cache_policy.passes import PASSES
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
@@ -53,3 +55,7 @@ def tree() -> list[str]:
 def test_tree_has_every_module() -> None:
     modules = {f"python/cute_cache_policy/{path.name}" for path in (ROOT / "python/cute_cache_policy").glob("*.py")}
     assert modules - set(tree()) == {"python/cute_cache_policy/__init__.py"}
+
+
+def test_table_has_every_pass() -> None:
+    assert re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE) == list(PASSES)
