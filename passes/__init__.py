@@ -10,6 +10,7 @@ from .convert_invariant_copy_to_nvvm import ConvertInvariantCopyToNVVM
 from .convert_universal_copy_to_nvvm import ConvertUniversalCopyToNVVM
 from .infer_invariant_copy import InferInvariantCopy
 from .strip_policy_record import StripPolicyRecord
+from .verify_cache_policy import VerifyCachePolicy
 
 __all__ = [
     "PASSES",
@@ -19,6 +20,7 @@ __all__ = [
     "ConvertUniversalCopyToNVVM",
     "InferInvariantCopy",
     "StripPolicyRecord",
+    "VerifyCachePolicy",
 ]
 
 #: Every pass, by its name on the command line.
@@ -30,6 +32,7 @@ PASSES: dict[str, type[Pass]] = {
         ConvertUniversalCopyToNVVM,
         ConvertAsyncCopyToNVVM,
         InferInvariantCopy,
+        VerifyCachePolicy,
         StripPolicyRecord,
     )
 }

@@ -10,7 +10,7 @@ Importing the package registers its compile options with nvidia-cutlass-dsl and 
 from __future__ import annotations
 
 from .diagnostics import CachePolicyError, CachePolicyWarning
-from .options import HonorCachePolicy, InferInvariantCopy, install
+from .options import HonorCachePolicy, InferInvariantCopy, VerifyCachePolicy, install
 from .policies import (
     EVICT_FIRST,
     EVICT_LAST,
@@ -35,6 +35,7 @@ __all__ = [
     "CachePolicyWarning",
     "HonorCachePolicy",
     "InferInvariantCopy",
+    "VerifyCachePolicy",
     "evict_first",
     "evict_last",
     "evict_normal",

@@ -6,7 +6,7 @@ from . import _dsl, policies, qualifiers, reporting, restriction
 from .atoms import record_policy
 from .pass_manager import Pass, run
 
-__all__ = ["HonorCachePolicy", "InferInvariantCopy", "install"]
+__all__ = ["HonorCachePolicy", "InferInvariantCopy", "VerifyCachePolicy", "install"]
 
 
 class HonorCachePolicy(_dsl.FlagOption, name="honor-cache-policy"):
@@ -28,31 +28,35 @@ class InferInvariantCopy(_dsl.FlagOption, name="infer-invariant-copy"):
     """
 
 
-OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy, InferInvariantCopy]
+class VerifyCachePolicy(_dsl.FlagOption, name="verify-cache-policy"):
+    """Compile option: a copy that would lose the cache policy it was given is an error.
+
+    Spelled `cute.compile[VerifyCachePolicy](f, ...)`, `cute.compile(f, ..., options="--verify-cache-policy")` or
+    `CUTE_DSL_COMPILER_OPT=verify-cache-policy`. Together with `HonorCachePolicy`, what that repairs is no error.
+    """
+
+
+OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy, InferInvariantCopy, VerifyCachePolicy]
 
 
 def passes_for(trace: _dsl.Trace) -> list[Pass]:
     """The passes that the options of a trace ask for, in order."""
-    from .passes import (
-        ConvertAsyncCopyToNVVM,
-        ConvertCoherentCopyToNVVM,
-        ConvertInvariantCopyToNVVM,
-        ConvertUniversalCopyToNVVM,
-        StripPolicyRecord,
-        infer_invariant_copy,
-    )
+    from . import passes as rooms
 
     passes: list[Pass] = []
     if HonorCachePolicy in trace.enabled:
-        passes.append(ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
-        passes.append(ConvertCoherentCopyToNVVM())
-        passes.append(ConvertUniversalCopyToNVVM())
-        passes.append(ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
+        passes.append(rooms.ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
+        passes.append(rooms.ConvertCoherentCopyToNVVM())
+        passes.append(rooms.ConvertUniversalCopyToNVVM())
+        passes.append(rooms.ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
     if InferInvariantCopy in trace.enabled or restriction.was_used():
         # behind the others, so that it sees the loads that they have made
         marked = InferInvariantCopy not in trace.enabled
-        passes.append(infer_invariant_copy.InferInvariantCopy(gpu_arch=trace.gpu_arch, only_marked=marked))
-    passes.append(StripPolicyRecord())
+        passes.append(rooms.InferInvariantCopy(gpu_arch=trace.gpu_arch, only_marked=marked))
+    if VerifyCachePolicy in trace.enabled:
+        # behind those that repair, so that it sees what they have left
+        passes.append(rooms.VerifyCachePolicy())
+    passes.append(rooms.StripPolicyRecord())
     return passes
 
 

@@ -1,0 +1,102 @@
+"""`verify-cache-policy`: fail where a copy would lose the cache policy or the cache mode it was given.
+
+    error: 'cute.copy' op expects its cache policy to reach memory, but got a 'g2r' atom that drops it: compile with ...
+
+Input: a module as CuTe DSL traces it, in front of the compiler's `cute-expand-ops`; after the passes that repair
+copies, if those are to run.
+
+Promised: an error for each `cute.copy` and `cute.copy_atom_call` whose atom carries a cache policy on some path and
+that the compiler expands into accesses without it. No atom is known to be bad: the compiler expands the copy alone,
+and its answer counts. A policy that an atom has no field for is lost by definition (see `atoms.record_policy`). Also an
+error for each copy with a cache mode or memory order that PTX does not have.
+
+Left untouched: everything. Copies through tensor maps (TMA) keep their policy in an operand of the instruction, and are
+not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cutlass._mlir import ir
+
+from cute_cache_policy.atoms import COPY_OPS, AtomType, PolicyFlow, copy_atom, records_policy, sets_policy
+from cute_cache_policy.bindings import operands, walk
+from cute_cache_policy.dataflow import CallGraph
+from cute_cache_policy.diagnostics import PassFailure, error
+from cute_cache_policy.expansion import Expander
+from cute_cache_policy.pass_manager import Pass
+
+from .convert_async_copy_to_nvvm import REMEDY as ASYNC_REMEDY
+from .convert_universal_copy_to_nvvm import atom_for
+
+#: What PTX has for a parameter of an atom, by the kind of the atom (PTX ISA 9.7.9.25.3.1 and 9.7.9.8). The compiler
+#: drops the rest on its way from the expansion to PTX, where it cannot be asked.
+HAS_EFFECT = {
+    ("simt_async_copy", "cache"): ("always", "global"),
+    ("g2r", "mem_order"): ("weak", "relaxed", "acquire", "volatile", "mmio"),
+}
+
+HONOR = "compile with --honor-cache-policy"
+
+
+class Verifier:
+    """Looks at the copies of one module."""
+
+    def __init__(self, module: ir.Operation) -> None:
+        self._flow = PolicyFlow(CallGraph(module))
+        self._expander = Expander()
+
+    def loss(self, op: ir.Operation) -> str | None:
+        """What a copy asked for and does not get, as the message of an error; None if it gets everything."""
+        atom = copy_atom(op)
+        if atom is None:
+            return None
+        if self._loses_policy(op, atom):
+            drops = f"expects its cache policy to reach memory, but got a '{atom.kind}' atom that drops it"
+            return f"{drops}: {self._remedy(op, atom)}"
+        for (kind, parameter), known in HAS_EFFECT.items():
+            found = re.search(rf"\b{parameter} = (\w+)", atom.parameters)
+            if found and atom.kind == kind and not atom.qualified and found[1] not in known:
+                return f"expects one of {', '.join(known)} for '{parameter}', but got '{found[1]}': it has no effect"
+        return None
+
+    def _loses_policy(self, op: ir.Operation, atom: AtomType) -> bool:
+        trace = self._flow.trace(op)
+        if any(map(records_policy, trace.setters)):
+            return True
+        if not trace.carries_policy or atom.kind not in ("g2r", "r2g"):
+            return False
+        owner = operands(op)[0].owner
+        seen = not isinstance(owner, ir.Block) and sets_policy(owner.operation)
+        try:
+            return not self._expander.expand(op, sets_policy=seen)[0].keeps_policy
+        except ir.MLIRError:
+            # the compiler will say why
+            return False
+
+    def _remedy(self, op: ir.Operation, atom: AtomType) -> str:
+        if atom.kind == "simt_async_copy":
+            return f"{HONOR}; {ASYNC_REMEDY}"
+        if atom.kind == "universal_copy":
+            if kind := atom_for(op):
+                return f"{HONOR}, or copy with 'Copy{kind.upper()}Op'"
+            return "leave it out, PTX has no cache hint between these memories"
+        if atom.kind in ("g2r", "r2g"):
+            return HONOR
+        return "leave it out"
+
+
+@dataclass
+class VerifyCachePolicy(Pass):
+    """Fails where a copy would lose the cache policy or the cache mode it was given. Changes nothing."""
+
+    name = "verify-cache-policy"
+
+    def run(self, module: ir.Operation) -> None:
+        verifier = Verifier(module)
+        copies = [op for op in walk(module) if op.name in COPY_OPS]
+        losses = [error(op, loss) for op in copies if (loss := verifier.loss(op))]
+        if losses:
+            raise PassFailure("\n".join(map(str, losses)), losses[0].line)
