@@ -54,7 +54,7 @@ def main() -> None:
 @pytest.fixture(scope="module")
 def shares() -> dict[tuple[str, str], dict[str, float]]:
     """For each of STREAMS: the share of its sectors that L2 counted in each class."""
-    return dict(zip(STREAMS, l2.shares(__file__, "stream_kernel", BYTES), strict=True))
+    return dict(zip(STREAMS, l2.shares(__file__, "stream_kernel"), strict=True))
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -85,7 +85,7 @@ def main() -> None:
 @pytest.fixture(scope="module")
 def counted() -> list[dict[str, float]]:
     """For each of STREAMS: the share of its sectors that L2 counted in each class."""
-    return shares(__file__, "stream_kernel", BYTES)
+    return shares(__file__, "stream_kernel")
 
 
 @pytest.mark.parametrize("number", range(len(STREAMS)), ids=[name for name, *_ in STREAMS])
