@@ -41,7 +41,7 @@ def shares(script: str, kernel: str) -> list[dict[str, float]]:
     ]
     # the script imports what the test does
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([*command, sys.executable, script], env=paths, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=paths, capture_output=True, text=True, check=False)
     if "LibraryNotLoaded" in done.stdout or "ERR_NVGPUCTRPERM" in done.stdout:
         pytest.skip("the GPU does not let Nsight Compute read its hardware counters")
     assert done.returncode == 0, done.stdout + done.stderr
