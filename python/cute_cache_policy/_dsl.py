@@ -65,6 +65,11 @@ class FlagOption(BooleanCompileOption):
 
     _option_name = None
 
+    def __init__(self, val: bool = True) -> None:
+        if not isinstance(val, bool):
+            raise CachePolicyError(f"'{type(self).__name__}' expects True or False, but got {val!r}")
+        super().__init__(val)
+
     def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
         cls._cli_flag = name
         super().__init_subclass__(**kwargs)
@@ -282,6 +287,7 @@ def respell_copy_atoms(option: type[FlagOption], respell: Callable[[Any, dict[st
 def accept_cache_policies(
     option: type[FlagOption],
     convert: Callable[[Any], Any],
+    attach: Callable[..., ir.Value | None],
     record: Callable[..., ir.Value],
     recording: Callable[[], bool],
 ) -> None:
@@ -289,16 +295,33 @@ def accept_cache_policies(
 
     Args:
         option: while it is on, `convert` makes an Int64 of the policy.
+        attach: while `option` is on, called as `attach(atom, policy, loc, ip)` where the DSL refuses a policy; it
+            returns the atom to use instead, or None if the DSL is right.
         record: while `recording()`, called as `record(atom, policy, loc, ip)` for a policy that the atom ignores; it
             returns the atom to use instead. Which atoms do is not listed: a policy that gets no use in the IR was
             ignored.
     """
 
     @_unseen
+    def attached(unpack: Callable[..., ir.Value], **fields: Any) -> ir.Value:
+        try:
+            return unpack(**fields)
+        except Exception:
+            policy = fields["cache_policy"]
+            if not isinstance(policy, Int64):
+                raise
+            bare = unpack(**{**fields, "cache_policy": None})
+            atom = attach(bare, policy.ir_value(), fields.get("loc"), fields.get("ip"))
+            if atom is None:
+                raise
+            return atom
+
+    @_unseen
     def unpacked(unpack: Callable[..., ir.Value], fields: dict[str, Any]) -> ir.Value:
         policy = fields["cache_policy"]
         if _target_while_on(option) is not None:
             policy = _as_user_error(convert, policy)
+            unpack = functools.partial(attached, unpack)
         if not recording() or not hasattr(policy, "ir_value"):
             return unpack(**{**fields, "cache_policy": policy})
         value = policy.ir_value()

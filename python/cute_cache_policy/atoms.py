@@ -24,6 +24,7 @@ __all__ = [
     "AtomType",
     "PolicyFlow",
     "PolicyTrace",
+    "attach_policy",
     "copy_atom",
     "policy_value",
     "record_policy",
@@ -116,6 +117,20 @@ def sets_policy(op: ir.Operation) -> bool:
 def records_policy(op: ir.Operation) -> bool:
     """Whether `op` records a policy for an atom that has no field for it (see `record_policy`)."""
     return op.name == RECORD_OP and len(op.operands) == 2 and AtomType.of(operands(op)[0].type) is not None
+
+
+def attach_policy(
+    atom: ir.Value, policy: ir.Value, loc: ir.Location | None, ip: ir.InsertionPoint | None
+) -> ir.Value | None:
+    """The atom with a policy that the DSL refused, or None unless the atom is an invariant G2R atom.
+
+    A release may refuse that pair because its compiler drops the policy (NVIDIA/cutlass pull request 3727).
+    """
+    type_ = AtomType.of(atom.type)
+    if type_ is None or type_.kind != "g2r" or not type_.invariant:
+        return None
+    attributes = {"field": policy_field(type_)}
+    return results(ir.Operation.create(SET_VALUE, [atom.type], [atom, policy], attributes, loc=loc, ip=ip))[0]
 
 
 def record_policy(atom: ir.Value, policy: ir.Value, loc: ir.Location | None, ip: ir.InsertionPoint | None) -> ir.Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _dsl, policies, qualifiers, reporting, restriction
-from .atoms import record_policy
+from .atoms import attach_policy, record_policy
 from .pass_manager import Pass, run
 
 __all__ = ["HonorCachePolicy", "InferInvariantCopy", "VerifyCachePolicy", "install"]
@@ -76,4 +76,4 @@ def install() -> None:
     """Register the options with the DSL. Called once, by the import of the package."""
     _dsl.install(OPTIONS, after_trace, always=_acts)
     _dsl.respell_copy_atoms(HonorCachePolicy, qualifiers.respell)
-    _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value, record_policy, _acts)
+    _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value, attach_policy, record_policy, _acts)
