@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cute_cache_policy.ptx import (
+    RULES,
     CacheOperator,
     CreatePolicy,
     GlobalLoad,
@@ -22,10 +23,9 @@ from cute_cache_policy.ptx import (
     Target,
 )
 
-#: A register class that holds a value, by the width of the value.
-REGISTER = {8: "%h", 16: "%h", 32: "%r", 64: "%d", 128: "%q"}
-
-REGISTERS = ".reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .b128 %q<8>; .reg .b64 %a, %p;"
+#: The register classes by their width, and the class for a value by the width of the value.
+REGISTERS = {"%h": 16, "%r": 32, "%d": 64, "%q": 128}
+REGISTER = {8: "%h", **{bits: name for name, bits in REGISTERS.items()}}
 
 LOADS = [
     GlobalLoad(bits, vector, True, cop, l1, l2, prefetch, hint)
@@ -53,18 +53,21 @@ def find_ptxas() -> str | None:
     return str(packaged[0].locate()) if packaged else shutil.which("ptxas")
 
 
-def assembled(statements: list[str], target: str, directory: Path) -> list[bool]:
+def assembled(statements: list[str], target: str, directory: Path, version: str = "8.8") -> list[bool]:
     """Whether ptxas assembles each statement for `target`; it reports the line of every one that it does not."""
     ptxas = find_ptxas()
     if ptxas is None:
         pytest.skip("ptxas is missing: install nvidia-cuda-nvcc")
-    header = [".version 8.8", f".target {target}", ".address_size 64", ".visible .entry f() {", REGISTERS]
+    # only the classes that are in use: 128 bits are newer than the rest
+    used = [f".reg .b{bits} {name}<8>;" for name, bits in REGISTERS.items() if any(name in text for text in statements)]
+    declarations = " ".join([*used, ".reg .b64 %a, %p;"])
+    header = [f".version {version}", f".target {target}", ".address_size 64", ".visible .entry f() {", declarations]
     source = directory / "forms.ptx"
     source.write_text("\n".join([*header, *statements, "ret; }"]))
     command = [ptxas, "-arch", target, str(source), "-o", str(directory / "forms.cubin")]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     refused = {int(line) - len(header) - 1 for line in re.findall(r"line (\d+); +error", run.stderr)}
-    assert (run.returncode == 0) == (not refused), run.stderr
+    assert (run.returncode == 0) == (not refused) and refused <= set(range(len(statements))), run.stderr
     return [number not in refused for number in range(len(statements))]
 
 
@@ -84,6 +87,24 @@ def test_a_load_is_legal_exactly_if_ptxas_assembles_it(target: str, tmp_path: Pa
     by_table = [not load.violations(Target.parse(target)) for load in LOADS]
     assert [load.mnemonic for load, ptxas, table in zip(LOADS, by_ptxas, by_table) if ptxas != table] == []
     assert sum(by_table) == LEGAL[target]
+
+
+@pytest.mark.parametrize(
+    ("load", "target", "before"),
+    [
+        (GlobalLoad(32, cache_hint=True), "sm_80", "7.3"),
+        (GlobalLoad(32, l1=L1Priority.NO_ALLOCATE), "sm_80", "7.3"),
+        (GlobalLoad(32, prefetch=PrefetchSize.B256), "sm_80", "7.3"),
+        (GlobalLoad(32, 8), "sm_100", "8.7"),
+        (GlobalLoad(64, 4, l2=L2Priority.EVICT_FIRST), "sm_100", "8.7"),
+    ],
+    ids=lambda value: value.mnemonic if isinstance(value, GlobalLoad) else value,
+)
+def test_a_qualifier_is_as_old_as_its_rule_says(load: GlobalLoad, target: str, before: str, tmp_path: Path) -> None:
+    # every one of them is newer than sm_60
+    (version,) = {rule.ptx for rule in RULES if rule.broken(load, Target(60))}
+    assert assembled([statement(load)], target, tmp_path, version) == [True]
+    assert assembled([statement(load)], target, tmp_path, before) == [False]
 
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"])

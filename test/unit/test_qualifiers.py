@@ -170,13 +170,14 @@ def test_without_the_option_the_error_is_the_compilers_own(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mode", [LoadCacheMode.ALWAYS, LoadCacheMode.GLOBAL, LoadCacheMode.STREAMING])
 @pytest.mark.parametrize("hinted", [False, True])
+@pytest.mark.parametrize(("bits", "target"), [(8, "sm_80"), (128, "sm_90a"), (256, "sm_100a")])
 def test_the_compiler_refuses_what_the_pass_has_not_seen(
-    mode: LoadCacheMode, hinted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mode: LoadCacheMode, hinted: bool, bits: int, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cute_cache_policy.options.passes_for", lambda trace: [])
     fields: dict[str, Any] = {"load_cache_mode": mode, "l2_prefetch_size": L2PrefetchSize.SIZE_64B}
     with pytest.raises(Exception, match=r"PTX assembly failed|NVVM backend compilation failed"):
-        compile_forms([Form(32, hinted, fields)], tmp_path, "--honor-cache-policy --gpu-arch sm_90a")
+        compile_forms([Form(bits, hinted, fields)], tmp_path, f"--honor-cache-policy --gpu-arch {target}")
 
 
 def test_the_compile_that_asks_is_the_one_that_gets(tmp_path: Path) -> None:
