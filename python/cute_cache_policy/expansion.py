@@ -18,7 +18,7 @@ from cutlass._mlir.passmanager import PassManager
 from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
 from .bindings import enclosing, operands, raw, results, walk
 
-__all__ = ["Expander", "Expansion"]
+__all__ = ["ACCESSES", "Expander", "Expansion", "trips"]
 
 _PIPELINE = "builtin.module(func.func(cute-expand-ops))"
 
@@ -97,7 +97,7 @@ class Expansion:
         found = []
         for op in walk(self._function):
             if op.name in ACCESSES and _touches_global_memory(op):
-                found.append((op, math.prod(_trips(loop) for loop in enclosing(op) if loop.name == "scf.for")))
+                found.append((op, math.prod(trips(loop) for loop in enclosing(op) if loop.name == "scf.for")))
         return found
 
     def inline(self, copy: ir.Operation, policy: ir.Value | None) -> None:
@@ -124,7 +124,7 @@ def _touches_global_memory(op: ir.Operation) -> bool:
     return any(str(value.type) == "!llvm.ptr<1>" for value in operands(op))
 
 
-def _trips(loop: ir.Operation) -> int:
+def trips(loop: ir.Operation) -> int:
     """How often a loop from 0 in steps of 1 runs: `cute-expand-ops` makes no others."""
     bound = operands(loop)[1].owner
     text = str(bound if isinstance(bound, ir.Block) or not len(bound.operands) else operands(bound)[0].type)

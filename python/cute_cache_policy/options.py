@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _dsl, policies, qualifiers, reporting, restriction
+from . import _dsl, code_check, policies, qualifiers, reporting, restriction
 from .atoms import attach_policy, record_policy
 from .pass_manager import Pass, run
 
@@ -65,6 +65,8 @@ def after_trace(trace: _dsl.Trace) -> None:
     with reporting.compiling(trace.function):
         # the DSL verifies the module itself, right after this
         run(trace.module, passes_for(trace), verify=False)
+        if VerifyCachePolicy in trace.enabled:
+            code_check.check(trace.module, trace.gpu_arch)
 
 
 def _acts() -> bool:
