@@ -19,7 +19,7 @@ from . import report
 from .competitors import Case
 from .timing import copy_bandwidth, interleaved
 
-FAMILIES = ("load_store", "lookup", "rowwise", "gather", "gemv")
+FAMILIES = ("load_store", "lookup", "rowwise", "gather", "gemv", "inferred")
 
 
 def measure(case: Case, rounds: int) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,9 @@ def _cuda_module(source: str, defines: tuple[str, ...]) -> cupy.RawModule:
     return cupy.RawModule(path=str(cubin))
 
 
+ASM_VARIANTS = {"CUDA C++, asm volatile": "-DVOLATILE=volatile", "CUDA C++, asm": "-DVOLATILE="}
+
+
 def cuda_kernels(
     source: str,
     name: str,
@@ -195,10 +198,11 @@ def cuda_kernels(
     integers: Sequence[int],
     policies: Sequence[int],
     grid: tuple[int, int],
+    variants: Mapping[str, str] = ASM_VARIANTS,
 ) -> dict[str, Launch]:
-    """Compile `name(*pointers, *integers, *policies)` of a source, with volatile asm loads and with plain ones.
+    """Compile `name(*pointers, *integers, *policies)` of a source, once for each of `variants`.
 
-    `grid` is blocks and threads a block.
+    `grid` is blocks and threads a block. A variant is a name and a flag for nvcc: volatile asm loads or plain ones.
     """
     arguments = (
         *(cupy.uint64(t.data_ptr()) for t in tensors),
@@ -207,8 +211,8 @@ def cuda_kernels(
     )
     flags = [f"-D{key}={value}" for key, value in defines.items()]
 
-    def compiled(volatile: str) -> Launch:
-        kernel = _cuda_module(source, (*flags, f"-DVOLATILE={volatile}")).get_function(name)
+    def compiled(flag: str) -> Launch:
+        kernel = _cuda_module(source, (*flags, flag)).get_function(name)
 
         def run() -> None:
             with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
@@ -216,4 +220,4 @@ def cuda_kernels(
 
         return run
 
-    return {"CUDA C++, asm volatile": compiled("volatile"), "CUDA C++, asm": compiled("")}
+    return {variant: compiled(flag) for variant, flag in variants.items()}

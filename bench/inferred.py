@@ -1,0 +1,334 @@
+"""Workload 8: kernels without any hint, whose loads `--infer-invariant-copy` finds to be invariant.
+
+Each is written as one writes it first: plain copies, no cache policy, no `invariant=True`. The CUDA C++ twins
+(`bench/cuda/inferred.cu`) are compiled with `const __restrict__` on their pointers, and without `__restrict__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import cuda.bindings.driver as cuda_driver
+import cutlass
+import torch
+from cutlass import BFloat16, Float32, Int32, cute
+from cutlass.cute.runtime import make_ptr
+
+import cute_cache_policy
+
+from .competitors import Case, Launch, cuda_kernels, cute_type
+
+WORDS = 4  # 32-bit words in one 128-bit access
+VECTOR = 8  # bfloat16 elements in one
+LOG2E = 1.4426950408889634
+EPSILON = 1e-6
+
+#: AdamW: learning rate, decay rates of the moments, epsilon, weight decay.
+RATE, BETA1, BETA2, ADAM_EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the kernels are specialized on.
+
+    Attributes:
+        threads: threads a block.
+        unroll: vectors (rows, heads) a thread and iteration.
+        columns: elements of a row, of a head, or of a group with one scale.
+        softmax: softmax rather than rmsnorm.
+    """
+
+    threads: int
+    unroll: int
+    columns: int = 0
+    softmax: bool = False
+
+
+@cute.jit
+def fetch(source: cute.Tensor):
+    """The elements of `source` in registers."""
+    fragment = cute.make_rmem_tensor(source.layout.shape, source.element_type)
+    cute.autovec_copy(source, fragment)
+    return fragment
+
+
+@cute.kernel
+def copy_loop(x: cute.Pointer, y: cute.Pointer, tiles: Int32, c: cutlass.Constexpr):
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    vectors = cute.make_layout((WORDS, tiles * c.threads * c.unroll))
+    x, y = cute.make_tensor(x, vectors), cute.make_tensor(y, vectors)
+    for tile in cutlass.range(first, tiles, blocks):
+        for i in cutlass.range_constexpr(c.unroll):
+            at = (tile * c.unroll + i) * c.threads + tid
+            cute.autovec_copy(fetch(x[None, at]), y[None, at])
+
+
+@cute.kernel
+def rowwise(x: cute.Pointer, weight: cute.Pointer, y: cute.Pointer, rows: Int32, c: cutlass.Constexpr):
+    """Rmsnorm or softmax of rows that a warp holds in registers."""
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    vectors = cutlass.const_expr(c.columns // VECTOR)
+    x = cute.make_tensor(x, cute.make_layout((VECTOR, vectors, rows)))
+    y = cute.make_tensor(y, cute.make_layout((VECTOR, vectors, rows)))
+    weight = cute.make_tensor(weight, cute.make_layout((VECTOR, vectors)))
+    warps = cutlass.const_expr(c.threads // 32)
+    lane = tid % 32
+    for tile in cutlass.range(first, rows // (warps * c.unroll), blocks):
+        for i in cutlass.range_constexpr(c.unroll):
+            row = (tile * c.unroll + i) * warps + tid // 32
+            values = cute.make_rmem_tensor((VECTOR, vectors // 32), Float32)
+            for v in cutlass.range_constexpr(vectors // 32):
+                values[None, v].store(fetch(x[None, v * 32 + lane, row]).load().to(Float32))
+            if cutlass.const_expr(c.softmax):
+                largest = values.load().reduce(cute.ReductionOp.MAX, -Float32.inf, 0)
+                largest = cute.arch.warp_reduction_max(largest) * LOG2E
+                values.store(cute.math.exp2(values.load() * LOG2E - largest, fastmath=True))
+                scale = 1.0 / cute.arch.warp_reduction_sum(values.load().reduce(cute.ReductionOp.ADD, Float32(0.0), 0))
+            else:
+                squares = (values.load() * values.load()).reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
+                scale = cute.math.rsqrt(cute.arch.warp_reduction_sum(squares) / c.columns + EPSILON, fastmath=True)
+            for v in cutlass.range_constexpr(vectors // 32):
+                factor = scale
+                if cutlass.const_expr(not c.softmax):
+                    factor = fetch(weight[None, v * 32 + lane]).load().to(Float32) * scale
+                result = cute.make_rmem_tensor((VECTOR,), BFloat16)
+                result.store((values[None, v].load() * factor).to(BFloat16))
+                cute.autovec_copy(result, y[None, v * 32 + lane, row])
+
+
+@cute.kernel
+def rotary(
+    x: cute.Pointer,
+    cosines: cute.Pointer,
+    sines: cute.Pointer,
+    y: cute.Pointer,
+    tokens: Int32,
+    heads: Int32,
+    c: cutlass.Constexpr,
+):
+    """Rotates the halves of every head by the angles of its token. Threads hold vectors, a block walks the tokens."""
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    half = cutlass.const_expr(c.columns // 2 // VECTOR)
+    x = cute.make_tensor(x, cute.make_layout((VECTOR, half, 2, heads, tokens)))
+    y = cute.make_tensor(y, cute.make_layout((VECTOR, half, 2, heads, tokens)))
+    cosines = cute.make_tensor(cosines, cute.make_layout((VECTOR, half, tokens)))
+    sines = cute.make_tensor(sines, cute.make_layout((VECTOR, half, tokens)))
+    at, start = tid % half, tid // half
+    step = cutlass.const_expr(c.threads // half)
+    for token in cutlass.range(first, tokens, blocks):
+        for turn in cutlass.range(heads // (step * c.unroll)):
+            for i in cutlass.range_constexpr(c.unroll):
+                head = (turn * c.unroll + i) * step + start
+                cosine, sine = (fetch(t[None, at, token]).load().to(Float32) for t in (cosines, sines))
+                a, b = (fetch(x[None, at, side, head, token]).load().to(Float32) for side in range(2))
+                low, high = cute.make_rmem_tensor((VECTOR,), BFloat16), cute.make_rmem_tensor((VECTOR,), BFloat16)
+                low.store((a * cosine - b * sine).to(BFloat16))
+                high.store((b * cosine + a * sine).to(BFloat16))
+                cute.autovec_copy(low, y[None, at, 0, head, token])
+                cute.autovec_copy(high, y[None, at, 1, head, token])
+
+
+@cute.kernel
+def adamw(
+    gradient: cute.Pointer,
+    old: cute.Pointer,
+    old_mean: cute.Pointer,
+    old_square: cute.Pointer,
+    new: cute.Pointer,
+    new_mean: cute.Pointer,
+    new_square: cute.Pointer,
+    tiles: Int32,
+    c: cutlass.Constexpr,
+):
+    """The first step of AdamW, from one set of float32 parameters and moments to another, on bfloat16 gradients."""
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    vectors = cute.make_layout((WORDS, tiles * c.threads * c.unroll))
+    gradient = cute.make_tensor(gradient, vectors)
+    old, old_mean, old_square = (cute.make_tensor(p, vectors) for p in (old, old_mean, old_square))
+    new, new_mean, new_square = (cute.make_tensor(p, vectors) for p in (new, new_mean, new_square))
+    for tile in cutlass.range(first, tiles, blocks):
+        for i in cutlass.range_constexpr(c.unroll):
+            at = (tile * c.unroll + i) * c.threads + tid
+            g = fetch(gradient[None, at]).load().to(Float32)
+            parameter, mean, square = fetch(old[None, at]), fetch(old_mean[None, at]), fetch(old_square[None, at])
+            mean.store(mean.load() * BETA1 + g * (1 - BETA1))
+            square.store(square.load() * BETA2 + g * g * (1 - BETA2))
+            root = cute.math.sqrt(square.load() * (1 / (1 - BETA2)), fastmath=True) + ADAM_EPSILON
+            step = mean.load() * (RATE / (1 - BETA1)) / root
+            parameter.store(parameter.load() * (1 - RATE * DECAY) - step)
+            cute.autovec_copy(mean, new_mean[None, at])
+            cute.autovec_copy(square, new_square[None, at])
+            cute.autovec_copy(parameter, new[None, at])
+
+
+@cute.kernel
+def dequantize(packed: cute.Pointer, scales: cute.Pointer, y: cute.Pointer, tiles: Int32, c: cutlass.Constexpr):
+    """Eight 4-bit numbers in a word, and a scale for every group of `columns`, become bfloat16 numbers."""
+    tid, _, _ = cute.arch.thread_idx()
+    first, _, _ = cute.arch.block_idx()
+    blocks, _, _ = cute.arch.grid_dim()
+    words = tiles * c.threads * c.unroll
+    packed = cute.make_tensor(packed, cute.make_layout(words))
+    scales = cute.make_tensor(scales, cute.make_layout(words * VECTOR // c.columns))
+    y = cute.make_tensor(y, cute.make_layout((VECTOR, words)))
+    for tile in cutlass.range(first, tiles, blocks):
+        for i in cutlass.range_constexpr(c.unroll):
+            at = (tile * c.unroll + i) * c.threads + tid
+            word, scale = packed[at], scales[at // (c.columns // VECTOR)]
+            values = cute.make_rmem_tensor((VECTOR,), Float32)
+            for k in cutlass.range_constexpr(VECTOR):
+                values[k] = (((word >> (4 * k)) & 15) - 8).to(Float32) * scale
+            result = cute.make_rmem_tensor((VECTOR,), BFloat16)
+            result.store(values.load().to(BFloat16))
+            cute.autovec_copy(result, y[None, at])
+
+
+def launch_of(kernel: Any) -> Any:
+    """A host function `(arguments, blocks, stream, shape)` for a kernel `(*arguments, shape)`."""
+
+    @cute.jit
+    def launch(arguments: Any, blocks: Int32, stream: cuda_driver.CUstream, c: cutlass.Constexpr):
+        kernel(*arguments, c).launch(grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream)
+
+    return launch
+
+
+def plain_kernels(
+    kernel: Any, tensors: Sequence[torch.Tensor], integers: Sequence[int], blocks: int, c: Shape
+) -> dict[str, Launch]:
+    """The kernel compiled by the stock compiler, by the plugin, and as CUDA C++ with and without `__restrict__`."""
+    pointers = [make_ptr(cute_type(t), t.data_ptr(), cute.AddressSpace.gmem, assumed_align=16) for t in tensors]
+    arguments = (tuple([*pointers, *map(Int32, integers)]), Int32(blocks))
+    launch = launch_of(kernel)
+
+    def compiled(compile_: Any) -> Launch:
+        function = compile_(launch, *arguments, cuda_driver.CUstream(0), c)
+        return lambda: function(*arguments, cuda_driver.CUstream(torch.cuda.current_stream().cuda_stream))
+
+    defines = {key.upper(): int(value) for key, value in asdict(c).items()}
+    variants = {"CUDA C++": "-DRESTRICT=", "CUDA C++, const __restrict__": "-DRESTRICT=__restrict__"}
+    return {
+        "stock": compiled(cute.compile),
+        "plugin": compiled(cute.compile[cute_cache_policy.InferInvariantCopy]),
+        **cuda_kernels(
+            "inferred.cu", kernel.__name__, defines, tensors, integers, [], (blocks, c.threads), variants=variants
+        ),
+    }
+
+
+def cases(multiprocessors: int) -> Iterator[Case]:
+    """The rows of this family on a GPU with so many multiprocessors."""
+    for threads, per_sm in ((128, 1), (256, 2), (256, 8)):
+        yield _copy_case(multiprocessors, per_sm, Shape(threads, 8))
+    for softmax in (False, True):
+        yield _rowwise_case(multiprocessors, 2, Shape(256, 4, 1024, softmax))
+    yield _rotary_case(multiprocessors, 4, Shape(128, 2, 128))
+    yield _adamw_case(multiprocessors, 2, Shape(256, 4))
+    yield _dequantize_case(multiprocessors, 4, Shape(256, 8, 128))
+
+
+def _place(per_sm: int, c: Shape) -> str:
+    return f"{per_sm} x {c.threads} threads/SM"
+
+
+def _copy_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+    tile = c.threads * c.unroll * WORDS
+    tiles = (256 << 20) // 4 // tile
+    x = torch.randint(-(1 << 31), 1 << 31, (tiles * tile,), dtype=torch.int32, device="cuda")
+    y = torch.empty_like(x)
+    case = Case("8 load-store loop", _place(per_sm, c), 2 * x.nbytes, [y], lambda: [x])
+    case.kernels = plain_kernels(copy_loop, [x, y], [tiles], multiprocessors * per_sm, c)
+    return case
+
+
+def _rowwise_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+    blocks = multiprocessors * per_sm
+    batch = blocks * (c.threads // 32) * c.unroll
+    rows = max(1, (512 << 20) // (2 * c.columns * batch)) * batch
+    x = torch.randn((rows, c.columns), device="cuda").to(torch.bfloat16)
+    weight = torch.randn(c.columns, device="cuda").to(torch.bfloat16)
+    y = torch.empty_like(x)
+
+    def expected() -> list[torch.Tensor]:
+        if c.softmax:
+            return [torch.cat([part.float().softmax(-1).to(torch.bfloat16) for part in x.split(8192)])]
+        parts = (part.float() for part in x.split(8192))
+        scaled = (p * (p.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * weight.float() for p in parts)
+        return [torch.cat([part.to(torch.bfloat16) for part in scaled])]
+
+    name = "softmax" if c.softmax else "rmsnorm"
+    case = Case(f"8 {name}", f"{rows} x {c.columns}, {_place(per_sm, c)}", 2 * x.nbytes, [y], expected, tolerance=4e-3)
+    case.kernels = plain_kernels(rowwise, [x, weight, y], [rows], blocks, c)
+    return case
+
+
+def _rotary_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+    tokens, heads = 32768, 32
+    x = torch.randn((tokens, heads, 2, c.columns // 2), device="cuda").to(torch.bfloat16)
+    angles = torch.randn((tokens, 1, c.columns // 2), device="cuda")
+    cosines, sines = angles.cos().to(torch.bfloat16), angles.sin().to(torch.bfloat16)
+    y = torch.empty_like(x)
+
+    def expected() -> list[torch.Tensor]:
+        result = torch.empty_like(x)
+        for part in range(0, tokens, 4096):
+            a, b = (x[part : part + 4096, :, side].float() for side in range(2))
+            cosine, sine = (t[part : part + 4096].float() for t in (cosines, sines))
+            result[part : part + 4096, :, 0] = (a * cosine - b * sine).to(torch.bfloat16)
+            result[part : part + 4096, :, 1] = (b * cosine + a * sine).to(torch.bfloat16)
+        return [result]
+
+    moved = 2 * x.nbytes + cosines.nbytes + sines.nbytes
+    shape = f"{tokens} x {heads} x {c.columns}, {_place(per_sm, c)}"
+    case = Case("8 rotary embedding", shape, moved, [y], expected, tolerance=4e-3)
+    case.kernels = plain_kernels(rotary, [x, cosines, sines, y], [tokens, heads], multiprocessors * per_sm, c)
+    return case
+
+
+def _adamw_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+    tile = c.threads * c.unroll * WORDS
+    tiles = (128 << 20) // 4 // tile
+    gradient = torch.randn(tiles * tile, device="cuda").to(torch.bfloat16)
+    old, mean = (torch.randn(tiles * tile, device="cuda") for _ in range(2))
+    square = torch.rand_like(old) + 0.1
+    new = [torch.empty_like(old) for _ in range(3)]
+
+    def expected() -> list[torch.Tensor]:
+        g = gradient.float()
+        m, v = mean * BETA1 + g * (1 - BETA1), square * BETA2 + g * g * (1 - BETA2)
+        step = m * (RATE / (1 - BETA1)) / ((v / (1 - BETA2)).sqrt() + ADAM_EPSILON)
+        return [old * (1 - RATE * DECAY) - step, m, v]
+
+    moved = gradient.nbytes + 6 * old.nbytes
+    case = Case("8 optimizer step", f"AdamW, {_place(per_sm, c)}", moved, new, expected, tolerance=1e-5)
+    case.kernels = plain_kernels(adamw, [gradient, old, mean, square, *new], [tiles], multiprocessors * per_sm, c)
+    return case
+
+
+def _dequantize_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+    tile = c.threads * c.unroll
+    tiles = (128 << 20) // 4 // tile
+    packed = torch.randint(-(1 << 31), 1 << 31, (tiles * tile,), dtype=torch.int32, device="cuda")
+    scales = torch.rand(packed.numel() * VECTOR // c.columns, device="cuda") + 0.5
+    y = torch.empty((packed.numel(), VECTOR), dtype=torch.bfloat16, device="cuda")
+
+    def expected() -> list[torch.Tensor]:
+        shifts = torch.arange(0, 32, 4, device="cuda", dtype=torch.int32)
+        parts = zip(packed.split(1 << 22), scales.split((1 << 22) * VECTOR // c.columns))
+        numbers = (((((w[:, None] >> shifts) & 15) - 8).view(-1, c.columns).float(), s) for w, s in parts)
+        return [torch.cat([(n * s[:, None]).to(torch.bfloat16).view(-1, VECTOR) for n, s in numbers])]
+
+    moved = packed.nbytes + scales.nbytes + y.nbytes
+    case = Case("8 dequantization", f"4 bits, groups of {c.columns}, {_place(per_sm, c)}", moved, [y], expected)
+    case.kernels = plain_kernels(dequantize, [packed, scales, y], [tiles], multiprocessors * per_sm, c)
+    return case
