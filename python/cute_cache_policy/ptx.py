@@ -335,7 +335,7 @@ RULES: tuple[Rule[GlobalLoad], ...] = (
         lambda load, _: load.cop is not None and load.l1 is not None,
     ),
     Rule(
-        "'.nc' excludes the cache operators '.lu' and '.cv': use '.ca', '.cg' or '.cs'",
+        "'.nc' excludes the cache operators '.lu' and '.cv': use '.ca', '.cg' or '.cs' (ALWAYS, GLOBAL or STREAMING)",
         "3.1",
         "9.7.9.9",
         lambda load, _: load.non_coherent and load.cop in (CacheOperator.LU, CacheOperator.CV),

@@ -104,11 +104,11 @@ ERRORS = {
     ),
     "last-use": (
         {"load_cache_mode": LoadCacheMode.LAST_USE},
-        "'.nc' excludes the cache operators '.lu' and '.cv': use '.ca', '.cg' or '.cs' (PTX ISA 9.7.9.9)",
+        "excludes the cache operators '.lu' and '.cv': use '.ca', '.cg' or '.cs' (ALWAYS, GLOBAL or STREAMING)",
     ),
     "none": (
         {"load_cache_mode": LoadCacheMode.NONE},
-        "'.nc' excludes the cache operators '.lu' and '.cv': use '.ca', '.cg' or '.cs' (PTX ISA 9.7.9.9)",
+        "excludes the cache operators '.lu' and '.cv': use '.ca', '.cg' or '.cs' (ALWAYS, GLOBAL or STREAMING)",
     ),
     "order": (
         {"memory_order": MemoryOrder.RELAXED},
