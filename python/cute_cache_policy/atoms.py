@@ -14,6 +14,7 @@ from cutlass._mlir import ir
 
 from .bindings import operands, results
 from .dataflow import CallGraph, Edge, incoming
+from .pass_manager import apply_patterns
 from .ptx import CONSTANT_POLICIES, L2Priority
 from .qualifiers import is_qualified, static_l2_priority, without_spelling
 
@@ -26,6 +27,7 @@ __all__ = [
     "PolicyTrace",
     "attach_policy",
     "copy_atom",
+    "has_records",
     "policy_value",
     "record_policy",
     "records_policy",
@@ -117,6 +119,18 @@ def sets_policy(op: ir.Operation) -> bool:
 def records_policy(op: ir.Operation) -> bool:
     """Whether `op` records a policy for an atom that has no field for it (see `record_policy`)."""
     return op.name == RECORD_OP and len(op.operands) == 2 and AtomType.of(operands(op)[0].type) is not None
+
+
+def has_records(module: ir.Operation) -> bool:
+    """Whether any op in `module` records a policy."""
+    found: list[bool] = []
+
+    def look(op: ir.Operation, _: object) -> bool:
+        found.append(records_policy(op))
+        return False
+
+    apply_patterns(module, {RECORD_OP: look})
+    return any(found)
 
 
 def attach_policy(

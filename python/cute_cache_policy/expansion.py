@@ -8,6 +8,7 @@ and inlines the result in front of the original op.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 
@@ -139,9 +140,13 @@ class Expander:
     """
 
     def __init__(self) -> None:
-        self._pipeline = PassManager.parse(_PIPELINE)
-        self._pipeline.enable_verifier(False)
         self._expansions: dict[tuple[object, ...], Expansion] = {}
+
+    @functools.cached_property
+    def _pipeline(self) -> PassManager:
+        pipeline = PassManager.parse(_PIPELINE)
+        pipeline.enable_verifier(False)
+        return pipeline
 
     def expand(
         self, copy: ir.Operation, atom_type: ir.Type | None = None, sets_policy: bool = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _dsl, code_check, policies, qualifiers, reporting, restriction
-from .atoms import attach_policy, record_policy
+from .atoms import attach_policy, has_records, record_policy
 from .pass_manager import Pass, run
 
 __all__ = ["HonorCachePolicy", "InferInvariantCopy", "VerifyCachePolicy", "install"]
@@ -44,9 +44,12 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
     from . import passes as rooms
 
     passes: list[Pass] = []
+    # a pass costs time on every call of a jit function, also one that finds nothing
+    recorded = has_records(trace.module.operation)
     if HonorCachePolicy in trace.enabled:
         passes.append(rooms.ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
         passes.append(rooms.ConvertCoherentCopyToNVVM())
+    if HonorCachePolicy in trace.enabled and recorded:
         passes.append(rooms.ConvertUniversalCopyToNVVM())
         passes.append(rooms.ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
     if InferInvariantCopy in trace.enabled or restriction.was_used():
@@ -56,7 +59,8 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
     if VerifyCachePolicy in trace.enabled:
         # behind those that repair, so that it sees what they have left
         passes.append(rooms.VerifyCachePolicy())
-    passes.append(rooms.StripPolicyRecord())
+    if recorded:
+        passes.append(rooms.StripPolicyRecord())
     return passes
 
 
