@@ -7,7 +7,7 @@ Before:
 
 After (the address arithmetic is the compiler's own):
 
-    %data = llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], $5;", ... %address, %policy
+    %data = llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, $4, $5;", ... %address, %policy
     llvm.store %data, %fragment
 
 Input: a module as CuTe DSL traces it, in front of the compiler's `cute-expand-ops`.
@@ -18,7 +18,7 @@ them, with a policy or without:
     cute.copy(%a, %src, %dst) : (!cute_nvgpu.atom.g2r<f32 copy_bits = 128 mem_order = release
                                  l2_prefetch_size = size_256b l1_cache_evict_priority = no_allocate>, ...)
 
-    %data = llvm.inline_asm "ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {$0, $1, $2, $3}, [$4];", ... %address
+    %data = llvm.inline_asm "ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {$0, $1, $2, $3}, $4;", ... %address
 
 Promised: no `cute.copy` or `cute.copy_atom_call` is left whose G2R atom is invariant and has qualifiers, or carries a
 cache policy on some path. Each became as many loads, of the same widths, from the same addresses, under the same
@@ -72,6 +72,9 @@ class InvariantCopyPattern:
         self._flow = PolicyFlow(calls)
         self._written = WrittenMemory(module, calls)
         self._expander = Expander()
+        # one each, because the loads of what a copy expands to are rewritten in place
+        self._coherent = Expander()
+        self._keeps_policy: bool | None = None
 
     def __call__(self, op: ir.Operation, rewriter: rewrite.PatternRewriter) -> bool:
         atom = copy_atom(op)
@@ -83,13 +86,14 @@ class InvariantCopyPattern:
             # a bare invariant load is already what the user asked for
             return False
         if write := self._written.by(operands(op)[1]):
-            expansion, _ = self._expand(op, atom.coherent(operands(op)[0].type), hinted)
+            expansion, _ = self._expand(self._coherent, op, atom.coherent(operands(op)[0].type), hinted)
             warn(op, f"becomes a coherent load, because {write}: use invariant=False")
         else:
-            expansion, is_new = self._expand(op, atom.expandable(operands(op)[0].type), hinted)
-            if expansion.keeps_policy and not atom.qualified:
+            if not atom.qualified and self._compiler_keeps_policy(op):
                 # this release of the compiler needs no help
                 return False
+            # not the invariant loads, which pack their data otherwise: ptxas is to see what it sees without the promise
+            expansion, is_new = self._expand(self._expander, op, atom.coherent(operands(op)[0].type), hinted)
             if is_new:
                 self._make_loads_non_coherent(op, atom, expansion, hinted)
         for edge in trace.bare if hinted else ():
@@ -99,11 +103,19 @@ class InvariantCopyPattern:
         rewriter.erase_op(op)
         return True
 
-    def _expand(self, op: ir.Operation, atom_type: ir.Type | None, hinted: bool) -> tuple[Expansion, bool]:
+    def _expand(
+        self, expander: Expander, op: ir.Operation, atom_type: ir.Type | None, hinted: bool
+    ) -> tuple[Expansion, bool]:
         try:
-            return self._expander.expand(op, atom_type, sets_policy=hinted)
+            return expander.expand(op, atom_type, sets_policy=hinted)
         except ir.MLIRError as failure:
             raise error(op, f"expects a copy that 'cute-expand-ops' can expand, but got: {failure}") from failure
+
+    def _compiler_keeps_policy(self, op: ir.Operation) -> bool:
+        """Whether the compiler's own expansion of an invariant copy has a use for the policy; one copy tells."""
+        if self._keeps_policy is None:
+            self._keeps_policy = self._expand(self._expander, op, None, True)[0].keeps_policy
+        return self._keeps_policy
 
     def _make_loads_non_coherent(self, op: ir.Operation, atom: AtomType, expansion: Expansion, hinted: bool) -> None:
         if not expansion.loads:

@@ -21,7 +21,7 @@ config.name = "cute-cache-policy"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".py"]
 # run by pytest
-config.excludes = ["lit.cfg.py", "conftest.py", "test_lit.py", "support", "unit", "gpu"]
+config.excludes = ["lit.cfg.py", "conftest.py", "test_lit.py", "support", "unit", "gpu", "matrix"]
 config.test_source_root = str(here)
 config.test_exec_root = lit_config.params.get("build", str(here.parent / "build" / "test"))
 

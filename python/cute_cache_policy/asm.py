@@ -2,6 +2,9 @@
 
 The asm has no side effects: LLVM and ptxas may then move independent loads past stores, which is what a non-coherent
 load is for.
+
+The address is a memory operand (`*m`): LLVM folds constant offsets into it, so that ptxas sees `[%rd1+32]` as it does
+for the compiler's own loads. With an address in a register, each load of a copy would bring an addition of its own.
 """
 
 from __future__ import annotations
@@ -115,13 +118,16 @@ def _emit(load: GlobalLoad, address: ir.Value, offset: int, policy: ir.Value | N
     register = ir.IntegerType.get_signless(width)
     count = load.vector
     names = [f"${i}" for i in range(count)]
-    where = f"${count}+{offset}" if offset else f"${count}"
-    inputs = [address] if policy is None else [address, policy]
-    text = load.text(names, where, None if policy is None else f"${count + 1}")
-    constraints = ",".join([f"={_CONSTRAINT[width]}"] * count + ["l"] * len(inputs))
+    text = load.text(names, f"${count}", None if policy is None else f"${count + 1}")
+    inputs, kinds = [_advance(address, offset)], ["*m"]
+    attributes = [ir.DictAttr.get({"elementtype": ir.TypeAttr.get(ir.IntegerType.get_signless(load.bits))})]
+    if policy is not None:
+        inputs, kinds, attributes = [*inputs, policy], [*kinds, "l"], [*attributes, ir.DictAttr.get({})]
+    constraints = ",".join([f"={_CONSTRAINT[width]}"] * count + kinds)
     single = count == 1
     type_ = register if single else ir.Type.parse(f"!llvm.struct<({', '.join([str(register)] * count)})>")
-    value = results(llvm.InlineAsmOp(type_, inputs, text, constraints).operation)[0]
+    asm = llvm.InlineAsmOp(type_, inputs, text, constraints, operand_attrs=ir.ArrayAttr.get(attributes))
+    value = results(asm.operation)[0]
     if not single:
         positions = (ir.DenseI64ArrayAttr.get([i]) for i in range(count))
         return [_create("llvm.extractvalue", register, [value], position=position) for position in positions]
@@ -129,6 +135,14 @@ def _emit(load: GlobalLoad, address: ir.Value, offset: int, policy: ir.Value | N
         narrow = ir.IntegerType.get_signless(load.register_bits)
         value = _create("llvm.trunc", narrow, [value])
     return [value]
+
+
+def _advance(address: ir.Value, offset: int) -> ir.Value:
+    """`address + offset` bytes."""
+    if not offset:
+        return address
+    indices, byte = ir.DenseI32ArrayAttr.get([offset]), ir.TypeAttr.get(ir.IntegerType.get_signless(8))
+    return _create("llvm.getelementptr", address.type, [address], rawConstantIndices=indices, elem_type=byte)
 
 
 def _concatenate(registers: list[ir.Value], register_bits: int) -> ir.Value:

@@ -146,8 +146,8 @@ class GlobalLoad:
     def text(self, destinations: list[str], address: str, policy: str | None = None) -> str:
         """The whole statement.
 
-        `destinations` names `vector` registers, `address` is what stands between the brackets, `policy` the 64-bit
-        policy register; it is given exactly when `cache_hint` is set.
+        `destinations` names `vector` registers, `address` is the memory operand, such as `[%rd1+16]`, `policy` the
+        64-bit policy register; it is given exactly when `cache_hint` is set.
         """
         if len(destinations) != self.vector:
             raise ValueError(f"expects {self.vector} destination registers, but got {len(destinations)}")
@@ -155,7 +155,7 @@ class GlobalLoad:
             raise ValueError(f"expects a policy operand exactly with '.L2::cache_hint', but got {policy!r}")
         joined = ", ".join(destinations)
         data = f"{{{joined}}}" if self.vector > 1 else joined
-        return f"{self.mnemonic} {data}, [{address}]{f', {policy}' if policy else ''};"
+        return f"{self.mnemonic} {data}, {address}{f', {policy}' if policy else ''};"
 
     def pieces(self, target: Target) -> list[GlobalLoad]:
         """The loads to execute in turn instead of this one: two of 128 bits where `target` has none of 256 bits."""

@@ -40,7 +40,7 @@ show(launch, whole, part, whole)
 
 # CHECK-LABEL: === PTX
 # CHECK:         @%p1 bra [[SKIP:.*]];
-# CHECK:         ld.global.nc.L2::cache_hint.v2.b32 {{{.*}}}, [%rd{{[0-9]+}}], %rd{{[0-9]+}};
+# CHECK:         ld.global.nc.L2::cache_hint.v2.b32 {{{.*}}}, [%rd{{[0-9+]+}}], %rd{{[0-9]+}};
 # CHECK:       [[SKIP]]:
 # CHECK:         st.global
 

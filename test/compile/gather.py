@@ -36,9 +36,9 @@ show(
 )
 
 # CHECK-LABEL: === PTX
-# CHECK:         ld.global.nc.L2::cache_hint.b32 [[NUMBER:%r[0-9]+]], [%rd{{[0-9]+}}], [[FIRST:%rd[0-9]+]];
+# CHECK:         ld.global.nc.L2::cache_hint.b32 [[NUMBER:%r[0-9]+]], [%rd{{[0-9+]+}}], [[FIRST:%rd[0-9]+]];
 # CHECK:         [[NUMBER]]
-# CHECK:         ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}], [[LAST:%rd[0-9]+]];
+# CHECK:         ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}], [[LAST:%rd[0-9]+]];
 # CHECK-NOT:     ld.global
 
 # CHECK-LABEL: === SASS

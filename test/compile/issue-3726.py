@@ -37,9 +37,9 @@ for bits in (128, 256):
 # With it, every load has the policy of the copy; 256 bits are two loads below sm_100.
 
 # CHECK-LABEL: === PTX 128 bits
-# OFF:           ld.global.nc.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}];
-# SM90:          ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}], %rd{{[0-9]+}};
-# SM100:         ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}], %rd{{[0-9]+}};
+# OFF:           ld.global.nc.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}];
+# SM90:          ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}], %rd{{[0-9]+}};
+# SM100:         ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}], %rd{{[0-9]+}};
 # CHECK-NOT:     ld.global
 # CHECK:         st.global.v4.b32
 
@@ -52,7 +52,7 @@ for bits in (128, 256):
 # CHECK-LABEL: === PTX 256 bits
 # SM90:          ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [[[ADDRESS:%rd[0-9]+]]], [[POLICY:%rd[0-9]+]];
 # SM90:          ld.global.nc.L2::cache_hint.v4.b32 {{{.*}}}, [[[ADDRESS]]+16], [[POLICY]];
-# SM100:         ld.global.nc.L2::cache_hint.v8.b32 {{{.*}}}, [%rd{{[0-9]+}}], %rd{{[0-9]+}};
+# SM100:         ld.global.nc.L2::cache_hint.v8.b32 {{{.*}}}, [%rd{{[0-9+]+}}], %rd{{[0-9]+}};
 # OFF:           ld.global.nc.v{{[48]}}.b32
 # CHECK:         st.global
 

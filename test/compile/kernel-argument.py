@@ -31,7 +31,7 @@ show(launch, *(make_fake_compact_tensor(Float32, (64,), assumed_align=8) for _ i
 # OFF-NOT:       ld.param.b64 %rd{{[0-9]+}}, [{{.*}}param_2];
 # ON:            ld.param.b64 [[POLICY:%rd[0-9]+]], [{{.*}}param_2];
 # OFF:           ld.global.nc.v2.b32
-# ON:            ld.global.nc.L2::cache_hint.v2.b32 {{{.*}}}, [%rd{{[0-9]+}}], [[POLICY]];
+# ON:            ld.global.nc.L2::cache_hint.v2.b32 {{{.*}}}, [%rd{{[0-9+]+}}], [[POLICY]];
 
 # CHECK-LABEL: === SASS
 # OFF-NEXT:    LDG.E.64.CONSTANT policy=default

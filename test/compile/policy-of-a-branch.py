@@ -42,12 +42,12 @@ show(launch, *tensors, Int64(1))
 
 # CHECK-LABEL: === PTX
 # OFF-NOT:       selp
-# OFF:           ld.global.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}];
-# OFF:           st.global.v4.b32 [%rd{{[0-9]+}}], {{{.*}}};
+# OFF:           ld.global.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}];
+# OFF:           st.global.v4.b32 [%rd{{[0-9+]+}}], {{{.*}}};
 # ON:            selp.b64 [[LOAD:%rd[0-9]+]], 1508705875169116160, 1364590687093260288, %p{{[0-9]+}};
-# ON:            ld.global.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}], [[LOAD]];
+# ON:            ld.global.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}], [[LOAD]];
 # ON:            selp.b64 [[STORE:%rd[0-9]+]], 1364590687093260288, 1652821063244972032, %p{{[0-9]+}};
-# ON:            st.global.L2::cache_hint.v4.b32 [%rd{{[0-9]+}}], {{{.*}}}, [[STORE]];
+# ON:            st.global.L2::cache_hint.v4.b32 [%rd{{[0-9+]+}}], {{{.*}}}, [[STORE]];
 
 # CHECK-LABEL: === SASS
 # OFF-NEXT:    LDG.E.128 policy=default

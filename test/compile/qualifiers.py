@@ -49,9 +49,9 @@ def launch(source: cute.Tensor, target: cute.Tensor, count: Int32, policy: Int64
 show(launch, *ARGUMENTS, title="arguments")
 
 # CHECK-LABEL: === PTX arguments
-# CHECK:         ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}], %rd{{[0-9]+}};
-# CHECK:         ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}], %rd{{[0-9]+}};
-# CHECK:         ld.global.cs.nc.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}];
+# CHECK:         ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}], %rd{{[0-9]+}};
+# CHECK:         ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}], %rd{{[0-9]+}};
+# CHECK:         ld.global.cs.nc.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}];
 # CHECK-LABEL: === SASS arguments
 # SM90-NEXT:     LDG.E.NA.LTC256B.128.CONSTANT policy=c[0x0][0x228]
 # SM100-NEXT:    LDG.E.NA.LTC256B.128.CONSTANT policy=c[0x0][0x398]
@@ -84,6 +84,6 @@ if sys.argv[1] == "sm_100a":
     show(launch_wide, *ARGUMENTS[:2], title="static L2 priority")
 
 # SM100-LABEL: === PTX static L2 priority
-# SM100:         ld.global.nc.L2::evict_first.v8.b32 {{{.*}}}, [%rd{{[0-9]+}}];
+# SM100:         ld.global.nc.L2::evict_first.v8.b32 {{{.*}}}, [%rd{{[0-9+]+}}];
 # SM100-LABEL: === SASS static L2 priority
 # SM100-NEXT:    LDG.E.EFL2.256.CONSTANT policy=default

@@ -37,10 +37,10 @@ for bits, alignment in ((128, 16), (0, 8)):
 # With it they are there, in accesses as wide as without.
 
 # CHECK-LABEL: === PTX 16 bytes aligned
-# OFF:           ld.global.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}];
-# OFF:           st.global.v4.b32 [%rd{{[0-9]+}}], {{{.*}}};
-# ON:            ld.global.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9]+}}], %rd{{[0-9]+}};
-# ON:            st.global.L2::cache_hint.v4.b32 [%rd{{[0-9]+}}], {{{.*}}}, %rd{{[0-9]+}};
+# OFF:           ld.global.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}];
+# OFF:           st.global.v4.b32 [%rd{{[0-9+]+}}], {{{.*}}};
+# ON:            ld.global.L2::cache_hint.v4.b32 {{{.*}}}, [%rd{{[0-9+]+}}], %rd{{[0-9]+}};
+# ON:            st.global.L2::cache_hint.v4.b32 [%rd{{[0-9+]+}}], {{{.*}}}, %rd{{[0-9]+}};
 
 # CHECK-LABEL: === SASS 16 bytes aligned
 # OFF-NEXT:    LDG.E.128 policy=default

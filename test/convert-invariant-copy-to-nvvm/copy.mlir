@@ -9,7 +9,7 @@
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
 // CHECK: %[[FROM:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !cute.ptr<f32, gmem, align<16>> to !llvm.ptr<1>
 // CHECK: %[[TO:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !cute.ptr<f32, rmem, align<16>> to !llvm.ptr
-// CHECK: %[[DATA:.*]] = llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], $5;", "=r,=r,=r,=r,l,l" %[[FROM]], %[[POLICY]] : (!llvm.ptr<1>, i64) -> !llvm.struct<(i32, i32, i32, i32)>
+// CHECK: %[[DATA:.*]] = llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, $4, $5;", "=r,=r,=r,=r,*m,l" %[[FROM]], %[[POLICY]] : (!llvm.ptr<1>, i64) -> !llvm.struct<(i32, i32, i32, i32)>
 // CHECK: llvm.extractvalue %[[DATA]][0]
 // CHECK: llvm.extractvalue %[[DATA]][1]
 // CHECK: llvm.extractvalue %[[DATA]][2]
@@ -31,7 +31,7 @@ func.func @one_vector(%atom: !atom, %src: !gmem, %dst: !rmem, %policy: i64) {
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
 // CHECK: scf.for
 // CHECK: cute.crd2idx({{.*}}!cute.layout<"(4,((2,3))):(1,((8,32)))">
-// CHECK: llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
 // CHECK-NOT: ld.global
 // CHECK-NOT: cute.copy(
 func.func @static_layout(%atom: !atom, %src: !gmem_rest, %dst: !rmem_rest, %policy: i64) {
@@ -48,7 +48,7 @@ func.func @static_layout(%atom: !atom, %src: !gmem_rest, %dst: !rmem_rest, %poli
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
 // CHECK: scf.for
 // CHECK: cute.crd2idx({{.*}}(1,(?{i64 div=4}))
-// CHECK: llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
 // CHECK-NOT: cute.copy(
 func.func @dynamic_layout(%atom: !atom, %src: !gmem_strided, %dst: !rmem_strided, %policy: i64) {
   %hinted = cute_nvgpu.atom.set_value<cache_policy>(%atom, %policy) : (!atom, i64)
@@ -64,8 +64,8 @@ func.func @dynamic_layout(%atom: !atom, %src: !gmem_strided, %dst: !rmem_strided
 // CHECK-LABEL: func.func @tiled_copy(
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
 // CHECK: scf.for
-// CHECK: llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
-// CHECK: llvm.store %{{.*}} : vector<8xi16>, !llvm.ptr
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
+// CHECK: llvm.store %{{.*}} : vector<4xi32>, !llvm.ptr
 // CHECK-NOT: cute.copy(
 func.func @tiled_copy(%tiled: !tiled, %src: !gmem_tiled, %dst: !rmem_tiled, %policy: i64) {
   %hinted = cute_nvgpu.atom.set_value<cache_policy>(%tiled, %policy) : (!tiled, i64)

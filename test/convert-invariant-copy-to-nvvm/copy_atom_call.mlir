@@ -9,7 +9,7 @@
 // CHECK-LABEL: func.func @call(
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
 // CHECK-NOT: scf.for
-// CHECK: llvm.inline_asm "ld.global.nc.L2::cache_hint.v2.b32 {$0, $1}, [$2], $3;", "=r,=r,l,l" %{{.*}}, %[[POLICY]] : (!llvm.ptr<1>, i64) -> !llvm.struct<(i32, i32)>
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v2.b32 {$0, $1}, $2, $3;", "=r,=r,*m,l" %{{.*}}, %[[POLICY]] : (!llvm.ptr<1>, i64) -> !llvm.struct<(i32, i32)>
 // CHECK: llvm.store %{{.*}} {alignment = 8 : i64}
 // CHECK-NOT: cute.copy_atom_call
 func.func @call(%atom: !atom, %src: !gmem, %dst: !rmem, %policy: i64) {
@@ -22,7 +22,7 @@ func.func @call(%atom: !atom, %src: !gmem, %dst: !rmem, %policy: i64) {
 // CHECK-LABEL: func.func @predicated_call(
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
 // CHECK: scf.if
-// CHECK: llvm.inline_asm "ld.global.nc.L2::cache_hint.v2.b32 {{.*}} %{{.*}}, %[[POLICY]]
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v2.b32 {{.*}} %{{.*}}, %[[POLICY]]
 // CHECK-NOT: cute.copy_atom_call
 func.func @predicated_call(%atom: !atom, %src: !gmem, %dst: !rmem, %pred: !pred, %policy: i64) {
   %hinted = cute_nvgpu.atom.set_value<cache_policy>(%atom, %policy) : (!atom, i64)

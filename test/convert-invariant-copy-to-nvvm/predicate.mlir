@@ -14,7 +14,7 @@
 // CHECK: %[[BYTE:.*]] = cute.ptr.load %{{.*}} : <i8, rmem>
 // CHECK: %[[BIT:.*]] = arith.cmpi ne, %[[BYTE]],
 // CHECK: scf.if %[[BIT]]
-// CHECK: llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
 // CHECK: llvm.store %{{.*}} : vector<4xi32>, !llvm.ptr
 // CHECK-NEXT: }
 // CHECK-NOT: ld.global
@@ -25,7 +25,7 @@
 // FOLDED: %[[BYTE:.*]] = cute.ptr.load %{{.*}} : <i8, rmem>
 // FOLDED-NEXT: %[[BIT:.*]] = arith.cmpi ne, %[[BYTE]],
 // FOLDED-NEXT: scf.if %[[BIT]]
-// FOLDED: llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32
+// FOLDED: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v4.b32
 func.func @predicated_copy(%atom: !atom, %src: !gmem, %dst: !rmem, %pred: !pred, %policy: i64) {
   %hinted = cute_nvgpu.atom.set_value<cache_policy>(%atom, %policy) : (!atom, i64)
   cute.copy(%hinted, %src, %dst, %pred) : (!atom, !gmem, !rmem, !pred)

@@ -9,7 +9,7 @@
 // An invariant atom with an L1 priority and a prefetch size; there is no policy, and none is made up.
 // CHECK-LABEL: func.func @without_policy(
 // CHECK-NOT: set_value
-// CHECK: llvm.inline_asm "ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l"
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {$0, $1, $2, $3}, $4;", "=r,=r,=r,=r,*m"
 // CHECK-NOT: cute.copy(
 // CHECK-NOT: nvvm.load.ext
 func.func @without_policy(%atom: !l1, %src: !gmem, %dst: !rmem) {
@@ -20,7 +20,7 @@ func.func @without_policy(%atom: !l1, %src: !gmem, %dst: !rmem) {
 // The same with a policy.
 // CHECK-LABEL: func.func @with_policy(
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
-// CHECK: llvm.inline_asm "ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {$0, $1, $2, $3}, [$4], $5;", "=r,=r,=r,=r,l,l" %{{.*}}, %[[POLICY]]
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {$0, $1, $2, $3}, $4, $5;", "=r,=r,=r,=r,*m,l" %{{.*}}, %[[POLICY]]
 // CHECK-NOT: cute.copy(
 func.func @with_policy(%atom: !l1, %src: !gmem, %dst: !rmem, %policy: i64) {
   %hinted = cute_nvgpu.atom.set_value<cache_policy>(%atom, %policy) : (!l1, i64)
@@ -35,8 +35,8 @@ func.func @with_policy(%atom: !l1, %src: !gmem, %dst: !rmem, %policy: i64) {
 
 // Cache modes: the order of the atom stands for one.
 // CHECK-LABEL: func.func @cache_modes(
-// CHECK: llvm.inline_asm "ld.global.cg.nc.b32 $0, [$1];", "=r,l"
-// CHECK: llvm.inline_asm "ld.global.cs.nc.L2::64B.b32 $0, [$1];", "=r,l"
+// CHECK: llvm.inline_asm {{.*}}"ld.global.cg.nc.b32 $0, $1;", "=r,*m"
+// CHECK: llvm.inline_asm {{.*}}"ld.global.cs.nc.L2::64B.b32 $0, $1;", "=r,*m"
 // CHECK-NOT: cute.copy(
 func.func @cache_modes(%global: !cg, %streaming: !cs, %src: !gmem_one, %dst: !rmem_one) {
   cute.copy(%global, %src, %dst) : (!cg, !gmem_one, !rmem_one)
@@ -50,9 +50,9 @@ func.func @cache_modes(%global: !cg, %streaming: !cs, %src: !gmem_one, %dst: !rm
 
 // 256 bits are one load or two, each with the qualifiers.
 // CHECK-LABEL: func.func @wide(
-// SM100: llvm.inline_asm "ld.global.nc.L1::evict_last.v4.b64 {$0, $1, $2, $3}, [$4];"
-// SM90: llvm.inline_asm "ld.global.nc.L1::evict_last.v2.b64 {$0, $1}, [$2];"
-// SM90: llvm.inline_asm "ld.global.nc.L1::evict_last.v2.b64 {$0, $1}, [$2+16];"
+// SM100: llvm.inline_asm {{.*}}"ld.global.nc.L1::evict_last.v4.b64 {$0, $1, $2, $3}, $4;"
+// SM90: llvm.inline_asm {{.*}}"ld.global.nc.L1::evict_last.v2.b64 {$0, $1}, $2;"
+// SM90: llvm.inline_asm {{.*}}"ld.global.nc.L1::evict_last.v2.b64 {$0, $1}, $2;"
 // CHECK-NOT: ld.global
 // CHECK-NOT: cute.copy(
 func.func @wide(%atom: !wide, %src: !gmem_wide, %dst: !rmem_wide) {
@@ -66,7 +66,7 @@ func.func @wide(%atom: !wide, %src: !gmem_wide, %dst: !rmem_wide) {
 
 // A tiled copy of such an atom.
 // CHECK-LABEL: func.func @tiled_copy(
-// CHECK: llvm.inline_asm "ld.global.cs.nc.v4.b32 {$0, $1, $2, $3}, [$4];"
+// CHECK: llvm.inline_asm {{.*}}"ld.global.cs.nc.v4.b32 {$0, $1, $2, $3}, $4;"
 // CHECK-NOT: cute.copy(
 func.func @tiled_copy(%tiled: !tiled, %src: !gmem_tiled, %dst: !rmem_tiled) {
   cute.copy(%tiled, %src, %dst) : (!tiled, !gmem_tiled, !rmem_tiled)
@@ -79,9 +79,9 @@ func.func @tiled_copy(%tiled: !tiled, %src: !gmem_tiled, %dst: !rmem_tiled) {
 
 // Elements of 32 bits get registers of 32 bits, whatever vector the compiler makes of them.
 // CHECK-LABEL: func.func @wide_of_narrow_elements(
-// SM100: llvm.inline_asm "ld.global.nc.L2::128B.v8.b32 {$0, $1, $2, $3, $4, $5, $6, $7}, [$8];"
-// SM90: llvm.inline_asm "ld.global.nc.L2::128B.v4.b32 {$0, $1, $2, $3}, [$4];"
-// SM90: llvm.inline_asm "ld.global.nc.L2::128B.v4.b32 {$0, $1, $2, $3}, [$4+16];"
+// SM100: llvm.inline_asm {{.*}}"ld.global.nc.L2::128B.v8.b32 {$0, $1, $2, $3, $4, $5, $6, $7}, $8;"
+// SM90: llvm.inline_asm {{.*}}"ld.global.nc.L2::128B.v4.b32 {$0, $1, $2, $3}, $4;"
+// SM90: llvm.inline_asm {{.*}}"ld.global.nc.L2::128B.v4.b32 {$0, $1, $2, $3}, $4;"
 // CHECK-NOT: ld.global
 // CHECK-NOT: cute.copy(
 func.func @wide_of_narrow_elements(%atom: !wide_f32, %src: !gmem_wide_f32, %dst: !rmem_wide_f32) {
@@ -94,7 +94,7 @@ func.func @wide_of_narrow_elements(%atom: !wide_f32, %src: !gmem_wide_f32, %dst:
 // CHECK: scf.for
 // CHECK: cute_nvgpu.atom.set_value<cache_policy>
 // CHECK: %[[POLICY:.*]] = cute_nvgpu.atom.get_value<cache_policy>
-// CHECK: llvm.inline_asm "ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {{.*}} %{{.*}}, %[[POLICY]]
 // CHECK-NOT: cute.copy(
 func.func @control_flow(%atom: !l1, %src: !gmem, %dst: !rmem, %policy: i64, %c0: index, %c1: index, %n: index, %yes: i1) {
   %last = scf.for %i = %c0 to %n step %c1 iter_args(%a = %atom) -> (!l1) {

@@ -8,9 +8,9 @@
 
 // The scope of the atom stands for a static L2 priority; it needs no policy register.
 // CHECK-LABEL: func.func @without_policy(
-// CHECK: llvm.inline_asm "ld.global.nc.L2::evict_first.v8.b32 {{.*}}];"
-// CHECK: llvm.inline_asm "ld.global.cg.nc.L2::evict_last.L2::128B.v8.b32 {{.*}}];"
-// CHECK: llvm.inline_asm "ld.global.nc.L1::evict_unchanged.L2::evict_normal.v8.b32 {{.*}}];"
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::evict_first.v8.b32 {{.*}};"
+// CHECK: llvm.inline_asm {{.*}}"ld.global.cg.nc.L2::evict_last.L2::128B.v8.b32 {{.*}};"
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L1::evict_unchanged.L2::evict_normal.v8.b32 {{.*}};"
 // CHECK-NOT: cute.copy(
 func.func @without_policy(%first: !first, %last: !last, %normal: !normal, %src: !gmem, %dst: !rmem) {
   cute.copy(%first, %src, %dst) : (!first, !gmem, !rmem)
@@ -22,7 +22,7 @@ func.func @without_policy(%first: !first, %last: !last, %normal: !normal, %src: 
 // PTX allows a policy beside it.
 // CHECK-LABEL: func.func @with_policy(
 // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
-// CHECK: llvm.inline_asm "ld.global.nc.L2::evict_first.L2::cache_hint.v8.b32 {{.*}};", {{.*}}, %[[POLICY]]
+// CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::evict_first.L2::cache_hint.v8.b32 {{.*}};", {{.*}}, %[[POLICY]]
 // CHECK-NOT: cute.copy(
 func.func @with_policy(%atom: !first, %src: !gmem, %dst: !rmem, %policy: i64) {
   %hinted = cute_nvgpu.atom.set_value<cache_policy>(%atom, %policy) : (!first, i64)

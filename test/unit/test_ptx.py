@@ -73,7 +73,7 @@ def assembled(statements: list[str], target: str, directory: Path, version: str 
 
 def statement(load: GlobalLoad) -> str:
     destinations = [f"{REGISTER[load.register_bits]}{number}" for number in range(load.vector)]
-    return load.text(destinations, "%a", "%p" if load.cache_hint else None)
+    return load.text(destinations, "[%a]", "%p" if load.cache_hint else None)
 
 
 def hexadecimal(value: float) -> str:
@@ -133,7 +133,7 @@ def test_a_policy_is_legal_exactly_if_ptxas_assembles_it(target: str, tmp_path: 
 )
 def test_text_refuses_operands_that_do_not_fit(destinations: list[str], policy: str | None, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        GlobalLoad(32, 2, cache_hint=True).text(destinations, "%a", policy)
+        GlobalLoad(32, 2, cache_hint=True).text(destinations, "[%a]", policy)
 
 
 @pytest.mark.parametrize("name", ["sm_9", "90a", "sm_90b", "compute_90", ""])
