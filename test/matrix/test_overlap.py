@@ -9,9 +9,8 @@ import pytest
 from cutlass import Float32, Int64, cute
 from cutlass.cute.runtime import make_ptr
 
-from support.cubin import kernels
-
 import cute_cache_policy  # noqa: F401 - registers the options
+from support.cubin import kernels
 
 UNROLL = 4
 
@@ -22,7 +21,7 @@ def copy_kernel(invariant: cutlass.Constexpr, hinted: cutlass.Constexpr, x: cute
     atom = cute.make_copy_atom(cute.nvgpu.CopyG2ROp(), Float32, num_bits_per_copy=128, invariant=invariant)
     rows = cute.make_layout((4, 1024), stride=(1, 4))
     source, target = cute.make_tensor(x, rows), cute.make_tensor(y, rows)
-    for i in cutlass.range(1024 // 128, unroll=UNROLL)  # pyright: ignore:
+    for i in cutlass.range(1024 // 128, unroll=UNROLL):  # pyright: ignore[reportCallIssue]
         fragment = cute.make_rmem_tensor((4,), Float32)
         row = i * 128 + tid
         if cutlass.const_expr(hinted):

@@ -14,7 +14,7 @@ TEST = Path(__file__).parents[1]
 PASSES = TEST.parent / "passes"
 
 FILES = [path for path in TEST.glob("*/*") if path.suffix in (".mlir", ".py") and path.parent.name != "__pycache__"]
-LIT_TESTS = sorted(path for path in FILES if path.parent.name not in ("support", "unit", "gpu"))
+LIT_TESTS = sorted(path for path in FILES if path.parent.name not in ("support", "unit", "gpu", "matrix"))
 LIT_KEYWORDS = {"RUN", "REQUIRES", "UNSUPPORTED", "XFAIL", "DEFINE", "REDEFINE", "TODO"}
 KINDS = r"-(?:NEXT|SAME|NOT|DAG|LABEL|EMPTY|COUNT-\d+)"
 
