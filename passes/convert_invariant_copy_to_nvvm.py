@@ -85,9 +85,11 @@ class InvariantCopyPattern:
         if not hinted and not atom.qualified:
             # a bare invariant load is already what the user asked for
             return False
+        demoted = ""
         if write := self._written.by(operands(op)[1]):
             expansion, _ = self._expand(self._coherent, op, atom.coherent(operands(op)[0].type), hinted)
             warn(op, f"becomes a coherent load, because {write}: use invariant=False")
+            demoted = f"coherent, because {write}"
         else:
             if not atom.qualified and self._compiler_keeps_policy(op):
                 # this release of the compiler needs no help
@@ -98,7 +100,7 @@ class InvariantCopyPattern:
                 self._make_loads_non_coherent(op, atom, expansion, hinted)
         for edge in trace.bare if hinted else ():
             set_policy(edge, EVICT_NORMAL_POLICY)
-        reporting.note(op, expansion)
+        reporting.note(op, expansion, demoted, policy=hinted)
         expansion.inline(op, policy_value(op, atom) if hinted else None)
         rewriter.erase_op(op)
         return True

@@ -56,19 +56,30 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
         # behind the others, so that it sees the loads that they have made
         marked = InferInvariantCopy not in trace.enabled
         passes.append(rooms.InferInvariantCopy(gpu_arch=trace.gpu_arch, only_marked=marked))
+    return passes
+
+
+def checks_for(trace: _dsl.Trace) -> list[Pass]:
+    """The passes behind those: what looks, and what takes the records of policies out again."""
+    from . import passes as rooms
+
+    passes: list[Pass] = []
     if VerifyCachePolicy in trace.enabled:
-        # behind those that repair, so that it sees what they have left
         passes.append(rooms.VerifyCachePolicy())
-    if recorded:
+    if has_records(trace.module.operation):
         passes.append(rooms.StripPolicyRecord())
     return passes
 
 
 def after_trace(trace: _dsl.Trace) -> None:
     """Run the passes over a traced module."""
-    with reporting.compiling(trace.function):
+    with reporting.compiling(trace.function, trace.gpu_arch):
         # the DSL verifies the module itself, right after this
         run(trace.module, passes_for(trace), verify=False)
+        if reporting.active():
+            reporting.note_rest(trace.module.operation)
+        if checks := checks_for(trace):
+            run(trace.module, checks, verify=False)
         if VerifyCachePolicy in trace.enabled:
             code_check.check(trace.module, trace.gpu_arch)
 
