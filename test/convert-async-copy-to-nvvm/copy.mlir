@@ -6,7 +6,6 @@
 !streaming = !cute_nvgpu.atom.simt_async_copy<f32, cache = streaming, 32 b>
 !gmem = !cute.memref<f32, gmem, align<16>, "(4,1):(1,0)">
 !smem = !cute.memref<f32, smem, align<16>, "(4,1):(1,0)">
-!pred = !cute.memref<i1, rmem, align<1>, "(4,1):(0,0)">
 
 // The policy is the last operand.
 // CHECK-LABEL: @global
@@ -17,16 +16,6 @@
 func.func @global(%atom: !cg, %src: !gmem, %dst: !smem, %policy: i64) {
   %0 = builtin.unrealized_conversion_cast %atom, %policy : !cg, i64 to !cg
   cute.copy(%0, %src, %dst) : (!cg, !gmem, !smem)
-  return
-}
-
-// A predicate chooses how many bytes are read; the others are zeros.
-// CHECK-LABEL: @predicate
-// CHECK:         %[[SIZE:.*]] = arith.select
-// CHECK:         "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2, $3;", "r,l,r,l,~{memory}" %{{.*}}, %{{.*}}, %[[SIZE]], %{{.*}} : (i32, !llvm.ptr<1>, i32, i64)
-func.func @predicate(%atom: !cg, %src: !gmem, %dst: !smem, %pred: !pred, %policy: i64) {
-  %0 = builtin.unrealized_conversion_cast %atom, %policy : !cg, i64 to !cg
-  cute.copy(%0, %src, %dst, %pred) : (!cg, !gmem, !smem, !pred)
   return
 }
 
