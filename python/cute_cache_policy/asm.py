@@ -24,6 +24,9 @@ __all__ = ["async_form", "bit_width", "emit_async_copy", "emit_load", "load_form
 #: Inline asm constraint of a register, by its width in bits. There is none for 8 bits: `ld.b8` takes a 16-bit register.
 _CONSTRAINT = {16: "h", 32: "r", 64: "l"}
 
+#: The predicate of `llvm.icmp sgt`.
+_SIGNED_GREATER = 4
+
 
 def bit_width(type_: ir.Type) -> int:
     """The width of a value of `type_`, in bits."""
@@ -72,6 +75,7 @@ def emit_load(load: ir.Operation, form: GlobalLoad, policy: ir.Value | None, tar
     (result,) = results(load)
     address = operands(load)[0]
     with ir.InsertionPoint(load), load.location:
+        _assume_well_defined(address)
         registers: list[ir.Value] = []
         for number, piece in enumerate(form.pieces(target)):
             registers += _emit(piece, address, number * piece.bits // 8, policy)
@@ -110,6 +114,22 @@ def emit_async_copy(copy: ir.Operation, form: AsyncCopy, policy: ir.Value) -> No
 def _create(name: str, type_: ir.Type, inputs: list[ir.Value], **attributes: ir.Attribute) -> ir.Value:
     # twice as fast as the classes of the dialect, which counts where a kernel has one copy
     return results(ir.Operation.create(name, [type_], inputs, attributes))[0]
+
+
+def _assume_well_defined(address: ir.Value) -> None:
+    """Tell LLVM that `address` is not poison, which it knows of the address of a load but not of an operand of asm.
+
+    Only then does it derive the addresses of neighbouring loads from one base and constants (`reuniteExts` in
+    SeparateConstOffsetFromGEP), so that ptxas sees, and schedules, what it sees of the compiler's own loads. Assumed is
+    that the address is not negative, as no address of a GPU is; the assumption costs no instruction.
+    """
+    i1, i64 = (ir.IntegerType.get_signless(bits) for bits in (1, 64))
+    number = _create("llvm.ptrtoint", i64, [address])
+    minus_one = _create("llvm.mlir.constant", i64, [], value=ir.IntegerAttr.get(i64, -1))
+    predicate = ir.IntegerAttr.get(i64, _SIGNED_GREATER)
+    condition = _create("llvm.icmp", i1, [number, minus_one], predicate=predicate)
+    no_bundles = {"op_bundle_sizes": ir.DenseI32ArrayAttr.get([])}
+    ir.Operation.create("llvm.intr.assume", [], [condition], no_bundles)
 
 
 def _emit(load: GlobalLoad, address: ir.Value, offset: int, policy: ir.Value | None) -> list[ir.Value]:
