@@ -1,4 +1,4 @@
-"""`pytest test/gpu -n 8` ends with a short report, which it also writes to `build/test/gpu-report.txt`."""
+"""`pytest test/gpu -n 8 --dist loadgroup` ends with a short report, also in `build/test/gpu-report.txt`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OUTCOMES = ("passed", "failed", "error", "skipped")
+#: Each of them starts one long process for all of its tests: one worker is to run it.
+ONE_WORKER = ("test_l2_sectors.py", "test_policies.py", "test_sanitizer.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in ONE_WORKER:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
