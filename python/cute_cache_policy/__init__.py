@@ -9,6 +9,7 @@ Importing the package registers its compile options with nvidia-cutlass-dsl and 
 
 from __future__ import annotations
 
+from .caching import cache_key
 from .diagnostics import CachePolicyError, CachePolicyWarning
 from .options import HonorCachePolicy, InferInvariantCopy, VerifyCachePolicy, install
 from .policies import (
@@ -36,6 +37,7 @@ __all__ = [
     "HonorCachePolicy",
     "InferInvariantCopy",
     "VerifyCachePolicy",
+    "cache_key",
     "evict_first",
     "evict_last",
     "evict_normal",

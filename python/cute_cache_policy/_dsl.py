@@ -45,6 +45,8 @@ __all__ = [
     "is_on",
     "ptxas_version",
     "respell_copy_atoms",
+    "turn_on",
+    "turned_on",
     "version",
 ]
 
@@ -162,11 +164,27 @@ def _register(options: list[type[FlagOption]]) -> None:
         def apply_envar_settings(self: Any, *args: Any, **kwargs: Any) -> Any:
             for option in options:
                 self.options.setdefault(option, option(False))
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            self.options.update({option: option(True) for option in _turned_on})
+            return result
 
         return apply_envar_settings
 
     _wrap(CompileOptions, "apply_envar_settings", make)
+
+
+#: The options that are on in every compile.
+_turned_on: set[type[FlagOption]] = set()
+
+
+def turn_on(option: type[FlagOption]) -> None:
+    """Let `option` be on in every compile of this process from now on, whatever the compile itself asks for."""
+    _turned_on.add(option)
+
+
+def turned_on() -> list[str]:
+    """The names of the options that are on in every compile of this process."""
+    return sorted(option._cli_flag for option in _turned_on)
 
 
 def _init_with(options: list[type[FlagOption]], original: Any) -> Any:
