@@ -20,9 +20,14 @@ from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int32, Int64, 
 from cutlass.base_dsl.typing import Numeric
 from cutlass.cute.runtime import make_ptr
 
-__all__ = ["BITS", "LAYOUTS", "PITCH", "SOURCE_VECTORS", "THREADS", "TYPES", "Batch", "Cell", "Layout"]
+__all__ = ["BITS", "LAYOUTS", "PITCH", "SOURCE_VECTORS", "TARGETS", "THREADS", "TYPES", "Batch", "Cell", "Layout"]
 
 THREADS = 32
+
+#: The targets whose embedded ptxas knows `.L2::cache_hint`.
+TARGETS = tuple(
+    f"sm_{name}" for name in ["80", "86", "89", "90", "90a", "100a", "100f", "103a", "110a", "120a", "121a"]
+)
 
 #: Widths of a copy, in bits.
 BITS = (8, 16, 32, 64, 128, 256)
