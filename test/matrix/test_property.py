@@ -21,18 +21,6 @@ from support.interpreter import Access, Trace, trace
 
 TYPES = {"i8": 8, "f8E4M3FN": 8, "f4E2M1FN": 4, "i4": 4, "bf16": 16, "f16": 16, "i32": 32, "f32": 32}
 TYPES |= {"i64": 64, "f64": 64, "i128": 128}
-    "sm_80",
-    "sm_86",
-    "sm_89",
-    "sm_90",
-    "sm_90a",
-    "sm_100a",
-    "sm_100f",
-    "sm_103a",
-    "sm_110a",
-    "sm_120a",
-    "sm_121a",
-)
 
 
 @dataclass(frozen=True)

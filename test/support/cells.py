@@ -25,9 +25,7 @@ __all__ = ["BITS", "LAYOUTS", "PITCH", "SOURCE_VECTORS", "TARGETS", "THREADS", "
 THREADS = 32
 
 #: The targets whose embedded ptxas knows `.L2::cache_hint`.
-TARGETS = tuple(
-    f"sm_{name}" for name in ["80", "86", "89", "90", "90a", "100a", "100f", "103a", "110a", "120a", "121a"]
-)
+TARGETS = tuple(f"sm_{n}" for n in ("80", "86", "89", "90", "90a", "100a", "100f", "103a", "110a", "120a", "121a"))
 
 #: Widths of a copy, in bits.
 BITS = (8, 16, 32, 64, 128, 256)
