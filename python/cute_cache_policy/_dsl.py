@@ -184,7 +184,7 @@ def turn_on(option: type[FlagOption]) -> None:
 
 def turned_on() -> list[str]:
     """The names of the options that are on in every compile of this process."""
-    return sorted(option._cli_flag for option in _turned_on)
+    return sorted(str(option._cli_flag) for option in _turned_on)
 
 
 def _init_with(options: list[type[FlagOption]], original: Any) -> Any:

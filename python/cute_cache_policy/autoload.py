@@ -59,7 +59,7 @@ def switch(state: str, site: Path) -> bool:
     """Turn autoload `on` or `off` in a site-packages folder, or only look (`status`). Returns whether it is on."""
     hook, pth = site / f"{_NAME}.py", site / f"{_NAME}.pth"
     if state == "on":
-        hook.write_text(_HOOK.format(options=sorted(option._cli_flag for option in OPTIONS)))
+        hook.write_text(_HOOK.format(options=sorted(str(option._cli_flag) for option in OPTIONS)))
         # last, and whole: other processes may be starting
         pth.write_text(f"import {_NAME}\n")
     elif state == "off":

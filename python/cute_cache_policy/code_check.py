@@ -96,7 +96,8 @@ def check(module: ir.Module, gpu_arch: str) -> None:
 
 
 def _compile(module: ir.Module, kind: str, gpu_arch: str) -> bytes:
-    with module.context, ir.Location.unknown():
+    # a context of its own: some releases keep the binaries of one, and refuse a second of the same name
+    with ir.Context(), ir.Location.unknown():
         return emit(ir.Module.parse(module.operation.get_asm()), kind, gpu_arch)
 
 
