@@ -16,7 +16,7 @@ from cutlass._mlir import ir
 from .bindings import FUNCTION_OPS, operands, raw
 from .dataflow import CallGraph, incoming
 
-__all__ = ["AddressFlow", "Origins", "is_address", "is_global"]
+__all__ = ["AddressFlow", "Origins", "is_address", "is_global", "is_tma"]
 
 #: Functions that the host launches: an address that enters one is looked up in their launches, not traced further.
 KERNEL_OPS = frozenset({"cuda.kernel", "lir.func", "gpu.func"})
@@ -83,10 +83,6 @@ SAME_START = frozenset(
         "cute.group_modes",
         "cute.make_view",
         "cute.recast_iter",
-        "cute_nvgpu.atom.make_exec_tma",
-        "cute_nvgpu.atom.make_non_exec_tiled_tma_load",
-        "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce",
-        "cute_nvgpu.atom.make_non_exec_tiled_tma_store",
         "llvm.addrspacecast",
         "llvm.bitcast",
     }
@@ -129,6 +125,11 @@ def _is_global_text(text: str) -> bool:
 def is_address(value: ir.Value) -> bool:
     """Whether a value holds an address: a tensor in memory, a pointer, a TMA atom or descriptor."""
     return _is_address_text(str(value.type))
+
+
+def is_tma(value: ir.Value) -> bool:
+    """Whether a value is a TMA atom or descriptor: it holds the address of the tensor that it was made for."""
+    return "tma" in str(value.type)
 
 
 def is_global(value: ir.Value) -> bool:
@@ -258,8 +259,11 @@ class AddressFlow:
         return entered, bool(entered) and not loaded
 
     def same_memory(self, argument: ir.Value) -> set[ir.Value]:
-        """The arguments of a kernel that are the same memory as `argument`: itself, and those that some launch in the
-        module passes the same tensor for, or a TMA atom of it."""
+        """The arguments of a kernel that are the same memory as `argument`.
+
+        That is itself, and those that some launch in the module passes the same tensor for. A TMA atom is the same
+        memory as every tensor with an origin in common: kernels take the atom of a tensor beside the tensor.
+        """
         found = self._same.get(argument)
         if found is None:
             found = self._same[argument] = self._find_same_memory(argument)
@@ -273,12 +277,18 @@ class AddressFlow:
         passed = self._passed(argument)
         for other in raw(block.arguments):
             if other != argument and is_address(other):
-                found.update(other for mine, its in zip(passed, self._passed(other)) if mine == its)
+                launches = zip(passed, self._passed(other))
+                found.update(other for mine, its in launches if self._is_same(mine, its))
         return found
 
     def _passed(self, argument: ir.Value) -> list[ir.Value]:
-        """What each launch passes for a kernel argument, without the views that start at the same address."""
-        return [self._start(edge.value) for edge in incoming(argument, self._calls) or ()]
+        """What each launch passes for a kernel argument."""
+        return [edge.value for edge in incoming(argument, self._calls) or ()]
+
+    def _is_same(self, mine: ir.Value, its: ir.Value) -> bool:
+        if is_tma(mine) or is_tma(its):
+            return bool(self.origins(mine).arguments & self.origins(its).arguments)
+        return self._start(mine) == self._start(its)
 
     def _start(self, value: ir.Value) -> ir.Value:
         while not isinstance(value.owner, ir.Block) and value.owner.operation.name in SAME_START:

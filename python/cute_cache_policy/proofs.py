@@ -15,7 +15,7 @@ from .bindings import operands, raw, walk
 from .dataflow import CallGraph
 from .effects import ASM_TEXT, CALLS, WRITERS, asm_may_write, at_line, destinations
 from .names import argument_name
-from .origins import AddressFlow, is_address, is_global
+from .origins import AddressFlow, is_address, is_global, is_tma
 
 __all__ = ["KERNEL_OPS", "Verdict", "prove"]
 
@@ -81,11 +81,14 @@ def prove(kernel: ir.Operation, flow: AddressFlow, calls: CallGraph, allow_pdl: 
     """
     block = kernel.regions[0].blocks[0]
     written: dict[ir.Value, str] = {}
+    launches = calls.callers(kernel)
     for op in walk(kernel)[1:]:
         reason = _ends_proof(op, allow_pdl)
         for destination in destinations(op) if op.name in WRITERS and not reason else ():
             origins = flow.origins(destination)
-            if not origins.known or not all(map(is_address, origins.arguments)):
+            through_tma = any(map(is_tma, origins.arguments))
+            if not origins.known or not all(map(is_address, origins.arguments)) or (through_tma and not launches):
+                # what a TMA atom was made for shows in the launch alone
                 reason = f"an address of unknown origin is written{at_line(op, kernel)}"
             for argument in origins.arguments:
                 for same in flow.same_memory(argument):
@@ -93,7 +96,7 @@ def prove(kernel: ir.Operation, flow: AddressFlow, calls: CallGraph, allow_pdl: 
         if reason:
             break
     else:
-        reason = "" if allow_pdl else _launched_early(kernel, calls)
+        reason = "" if allow_pdl else _launched_early(launches)
     return [
         Verdict(argument, argument_name(argument), reason or written.get(argument, ""))
         for argument in raw(block.arguments)
@@ -118,9 +121,9 @@ def _ends_proof(op: ir.Operation, allow_pdl: bool) -> str:
     return "" if name in WRITERS or HARMLESS.fullmatch(name) else f"'{name}' may write"
 
 
-def _launched_early(kernel: ir.Operation, calls: CallGraph) -> str:
-    """Whether some launch of the kernel may overlap the kernel in front of it (programmatic dependent launch)."""
-    for launch in calls.callers(kernel):
+def _launched_early(launches: list[ir.Operation]) -> str:
+    """Whether some launch of a kernel may overlap the kernel in front of it (programmatic dependent launch)."""
+    for launch in launches:
         for config in operands(launch)[:1]:
             for use in config.uses:
                 setter = use.owner.operation

@@ -21,7 +21,7 @@ gpu.module @kernels {
   // A cache policy stays, also one from a block argument.
   // CHECK-LABEL: cuda.kernel @policy(
   // CHECK-SAME: %[[POLICY:[a-z0-9]+]]: i64
-  // CHECK: llvm.inline_asm "ld.global.nc.L2::cache_hint.v4.b32 {{.*}}, %[[POLICY]] :
+  // CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L2::cache_hint.v4.b32 {{.*}}, %[[POLICY]] :
   cuda.kernel @policy(%g2r: !g2r, %from: !gmem, %fragment: !rmem, %policy: i64) attributes {cute.kernel, gpu.kernel} {
     %hinted = cute_nvgpu.atom.set_value<cache_policy>(%g2r, %policy) : (!g2r, i64)
     cute.copy(%hinted, %from, %fragment) : (!g2r, !gmem, !rmem)
@@ -30,7 +30,7 @@ gpu.module @kernels {
 
   // So does an L1 eviction priority.
   // CHECK-LABEL: cuda.kernel @l1_priority(
-  // CHECK: llvm.inline_asm "ld.global.nc.L1::evict_first.v4.b32
+  // CHECK: llvm.inline_asm {{.*}}"ld.global.nc.L1::evict_first.v4.b32
   cuda.kernel @l1_priority(%atom: !first, %from: !gmem, %fragment: !rmem) attributes {cute.kernel, gpu.kernel} {
     cute.copy(%atom, %from, %fragment) : (!first, !gmem, !rmem)
     cuda.return

@@ -206,6 +206,30 @@ def test_only_what_is_never_written_becomes_non_coherent(load: Any, store: Any, 
     assert all(".nc" in name for name in loads_of(load, store, chain, in_place=False))
 
 
+@pytest.mark.parametrize("stored", ["data", "part of data", "other"])
+def test_tma_store_through_an_atom_that_the_host_made(stored: str) -> None:
+    @cute.kernel
+    def kernel(data: cute.Tensor, atom: cute.CopyAtom, coordinates: cute.Tensor):
+        staged = cute.make_tensor(cute.arch.alloc_smem(Float32, THREADS, alignment=128), cute.make_layout((THREADS,)))
+        staged[thread()] = data[thread()]
+        target = cute.group_modes(cute.local_tile(coordinates, (THREADS,), (0,)), 0, 1)
+        cute.copy(
+            atom,
+            *cpasync.tma_partition(atom, 0, cute.make_layout(1), cute.group_modes(staged, 0, 1), target),
+        )
+
+    @cute.jit
+    def launch(data: cute.Tensor, other: cute.Tensor):
+        tensor = other if stored == "other" else data if stored == "data" else cute.local_tile(data, (THREADS,), (1,))
+        operation = cpasync.CopyBulkTensorTileS2GOp()
+        atom, coordinates = cpasync.make_tiled_tma_atom(operation, tensor, cute.make_layout((THREADS,)), (THREADS,))
+        kernel(data, atom, coordinates).launch(grid=[1, 1, 1], block=[THREADS, 1, 1])
+
+    tensors = [make_fake_compact_tensor(Float32, (2 * THREADS,), assumed_align=16) for _ in range(2)]
+    found = global_loads(compile_to_ptx(launch, *tensors, options="--infer-invariant-copy"))
+    assert found == ["ld.global.nc.b32" if stored == "other" else "ld.global.b32"]
+
+
 @pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize("store", ENDS_PROOF)
 def test_what_ends_the_proof(store: Any, in_place: bool) -> None:
