@@ -88,7 +88,8 @@ class InvariantCopyPattern:
         demoted = ""
         if write := self._written.by(operands(op)[1]):
             expansion, _ = self._expand(self._coherent, op, atom.coherent(operands(op)[0].type), hinted)
-            warn(op, f"becomes a coherent load, because {write}: use invariant=False")
+            lost = ", without its static L2 priority" if atom.static_l2_priority else ""
+            warn(op, f"becomes a coherent load{lost}, because {write}: use invariant=False")
             demoted = f"coherent, because {write}"
         else:
             if not atom.qualified and self._compiler_keeps_policy(op):
@@ -111,7 +112,7 @@ class InvariantCopyPattern:
         try:
             return expander.expand(op, atom_type, sets_policy=hinted)
         except ir.MLIRError as failure:
-            raise error(op, f"expects a copy that 'cute-expand-ops' can expand, but got: {failure}") from failure
+            raise error(op, f"expects an op that 'cute-expand-ops' can expand, but got: {failure}") from failure
 
     def _compiler_keeps_policy(self, op: ir.Operation) -> bool:
         """Whether the compiler's own expansion of an invariant copy has a use for the policy; one copy tells."""

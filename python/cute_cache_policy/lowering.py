@@ -45,7 +45,7 @@ class CopyLowering:
         try:
             return self._expander.expand(op, atom_type, sets_policy)
         except ir.MLIRError as failure:
-            raise error(op, f"expects a copy that 'cute-expand-ops' can expand, but got: {failure}") from failure
+            raise error(op, f"expects an op that 'cute-expand-ops' can expand, but got: {failure}") from failure
 
     def replace(
         self,

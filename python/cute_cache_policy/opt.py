@@ -68,7 +68,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--gpu-arch",
         choices=_dsl.architectures(),
         metavar="ARCH",
-        default="sm_80",
+        default=os.environ.get("CUTE_DSL_ARCH", "sm_80"),
         help="the target of --emit and of passes that do not name one (default: %(default)s)",
     )
     parser.add_argument(

@@ -74,9 +74,9 @@ def evict_unchanged() -> Int64:
 
 @dsl_user_op
 def fractional(
-    primary: CacheEvictionPriority,
+    primary: CacheEvictionPriority | Int64,
     fraction: float | Float32 = 1.0,
-    secondary: CacheEvictionPriority | None = None,
+    secondary: CacheEvictionPriority | Int64 | None = None,
     *,
     loc: ir.Location | None = None,
     ip: ir.InsertionPoint | None = None,
@@ -84,7 +84,8 @@ def fractional(
     """The policy that gives `primary` to a share of the accesses, chosen by hardware, and `secondary` to the others.
 
     Args:
-        primary: EVICT_FIRST, EVICT_LAST, EVICT_NORMAL or EVICT_UNCHANGED.
+        primary: EVICT_FIRST, EVICT_LAST, EVICT_NORMAL or EVICT_UNCHANGED, of this package or of
+            `cutlass.cute.nvgpu.CacheEvictionPriority`.
         fraction: the share, more than 0 and at most 1; a number known at compile time is checked.
         secondary: EVICT_FIRST or EVICT_UNCHANGED, which is the default.
 
@@ -92,7 +93,7 @@ def fractional(
         CachePolicyError: if PTX has no such policy; it names the rule.
     """
     share = _number(fraction)
-    form = CreatePolicy(_priority(primary), _priority(secondary) if secondary else None, fraction=share)
+    form = CreatePolicy(_priority(primary), None if secondary is None else _priority(secondary), fraction=share)
     _check(form)
     if share == 1.0:
         return _CONSTANTS[form.primary]
@@ -104,8 +105,8 @@ def fractional(
 @dsl_user_op
 def range(
     ptr: Pointer,
-    primary: CacheEvictionPriority,
-    secondary: CacheEvictionPriority | None,
+    primary: CacheEvictionPriority | Int64,
+    secondary: CacheEvictionPriority | Int64 | None,
     primary_size: int | Int32,
     total_size: int | Int32,
     *,
@@ -119,7 +120,8 @@ def range(
 
     Args:
         ptr: a pointer to global memory, such as `tensor.iterator`.
-        primary: EVICT_FIRST, EVICT_LAST, EVICT_NORMAL or EVICT_UNCHANGED.
+        primary: EVICT_FIRST, EVICT_LAST, EVICT_NORMAL or EVICT_UNCHANGED, of this package or of
+            `cutlass.cute.nvgpu.CacheEvictionPriority`.
         secondary: EVICT_FIRST, EVICT_UNCHANGED, or None for the latter.
         primary_size: bytes, at most `total_size`; a number known at compile time is checked.
         total_size: bytes, less than 4 GiB.
@@ -128,8 +130,10 @@ def range(
         CachePolicyError: if PTX has no such policy; it names the rule.
     """
     sizes = (_number(primary_size), _number(total_size))
-    form = CreatePolicy(_priority(primary), _priority(secondary) if secondary else None, sizes=sizes)
+    form = CreatePolicy(_priority(primary), None if secondary is None else _priority(secondary), sizes=sizes)
     _check(form)
+    if not isinstance(ptr, Pointer):
+        raise CachePolicyError(f"a range expects a pointer, such as 'tensor.iterator', but got {ptr!r}")
     dynamic = [_value(size, Int32, loc, ip) for size, known in zip((primary_size, total_size), sizes) if known is None]
     ip = ip or _outside_of_regions([ptr.value, *dynamic])
     values = [ptr.toint(loc=loc, ip=ip).ir_value(loc=loc, ip=ip), *dynamic]
@@ -141,10 +145,8 @@ def range(
 def as_value(policy: Any) -> Any:
     """The Int64 for what a `cache_policy=` accepts: one, a Python int, or a `CacheEvictionPriority`.
 
-    Anything else is handed back for the DSL to judge.
-
     Raises:
-        CachePolicyError: for a number that is no 64-bit policy, or for a priority that L2 does not have.
+        CachePolicyError: for anything else, a number that is no 64-bit policy, or a priority that L2 does not have.
     """
     if isinstance(policy, CacheEvictionPriority):
         return _CONSTANTS[_priority(policy)]
@@ -152,15 +154,18 @@ def as_value(policy: Any) -> Any:
         if not 0 <= policy < 2**64:
             raise CachePolicyError(f"'cache_policy' expects 64 bits, but got {policy:#x}")
         return Int64(policy - 2**64 if policy >= 2**63 else policy)
+    if not isinstance(policy, Int64):
+        raise CachePolicyError(f"'cache_policy' expects Int64, int or CacheEvictionPriority, but got {policy!r}")
     return policy
 
 
-def _priority(priority: CacheEvictionPriority) -> L2Priority:
-    name = getattr(priority, "name", repr(priority))
-    if name not in L2Priority.__members__:
-        known = ", ".join(L2Priority.__members__)
-        raise CachePolicyError(f"a cache policy expects one of {known}, but got {name} (PTX ISA 9.7.9.18)")
-    return L2Priority[name]
+def _priority(priority: CacheEvictionPriority | Int64) -> L2Priority:
+    """The priority that a member of the DSL's enumeration names, or that one of the constants gives to all accesses."""
+    for known, constant in _CONSTANTS.items():
+        if priority is constant or getattr(priority, "name", None) == known.name:
+            return known
+    names, name = ", ".join(L2Priority.__members__), getattr(priority, "name", repr(priority))
+    raise CachePolicyError(f"a cache policy expects one of {names}, but got {name} (PTX ISA 9.7.9.18)")
 
 
 def _check(form: CreatePolicy) -> None:

@@ -14,7 +14,7 @@ func.func @bare(%atom: !cg, %src: !gmem, %dst: !smem) {
 }
 
 // A ptxas that is not known to keep the policy.
-// CHECK: 'cute.copy' op loses its cache policy: expects ptxas 13.4.59 or later, but got 13.3.27
+// CHECK: 'cute.copy' op loses its cache policy: expects ptxas 13.4.59 or later, but got 13.3.27; install
 func.func @old_ptxas(%atom: !cg, %src: !gmem, %dst: !smem, %policy: i64) {
   %0 = builtin.unrealized_conversion_cast %atom, %policy : !cg, i64 to !cg
   cute.copy(%0, %src, %dst) : (!cg, !gmem, !smem)

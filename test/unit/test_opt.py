@@ -217,7 +217,7 @@ def test_an_expansion_that_fails_is_an_error_at_the_copy(
     monkeypatch.setattr(expansion, "_PIPELINE", "builtin.module(func.func(symbol-dce))")
     status, printed, errors = run(capfd, source, f"-{PASS}")
     assert (status, printed, errors.count("\n")) == (1, "", 1)
-    message = "expects a copy that 'cute-expand-ops' can expand, but got: "
+    message = "expects an op that 'cute-expand-ops' can expand, but got: "
     assert errors.startswith(f"{source}:6:3: error: 'cute.copy' op {message}")
     assert "does not define a symbol table" in errors
 

@@ -149,6 +149,14 @@ ERRORS = {
     ),
     "cache_policy=-1": (lambda: policies.as_value(-1), "'cache_policy' expects 64 bits, but got -0x1"),
     "cache_policy=2**64": (lambda: policies.as_value(2**64), "'cache_policy' expects 64 bits, but got 0x1000"),
+    "cache_policy='evict_last'": (
+        lambda: policies.as_value("evict_last"),
+        "CacheEvictionPriority, but got 'evict_last'",
+    ),
+    "range of a tensor": (
+        lambda: policies.range("x", policies.EVICT_LAST, None, 1, 1),
+        "such as 'tensor.iterator', but got 'x'",
+    ),
     "cache_policy=NO_ALLOCATE": (lambda: policies.as_value(NO_ALLOCATE), "but got NO_ALLOCATE (PTX ISA 9.7.9.18)"),
 }
 
