@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OUTCOMES = ("passed", "failed", "error", "skipped")
 #: Each of them starts one long process for all of its tests: one worker is to run it.
-ONE_WORKER = ("test_l2_sectors.py", "test_policies.py", "test_sanitizer.py")
+ONE_WORKER = ("test_l2_sectors.py", "test_policies.py", "test_repairs.py", "test_sanitizer.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
