@@ -232,7 +232,7 @@ def atomic(data: Any, out: Any) -> None:
 
 
 def writing_ptx(data: Any, out: Any) -> None:
-    cute.arch.inline_ptx("st.global.f32 [{$r0}], {$r1};", read_only_args=[out.iterator.toint(), Float32(0)])
+    cute.arch.inline_ptx("st.global.f32 [{$r0}], {$r1};", read_only_args=[out.iterator.toint(), data[0]])
 
 
 def unknown_ptx(data: Any, out: Any) -> None:
@@ -360,4 +360,5 @@ def test_report_names_what_ended_the_proof() -> None:
     for body, reason in reasons.items():
         with cute_cache_policy.report() as report:
             loads(body)
-        assert {record.reason for record in report.arguments} == {reason}
+        # without line information, releases from 4.7 on know no line
+        assert {record.reason.partition(" at line")[0] for record in report.arguments} == {reason}
