@@ -244,6 +244,22 @@ def loaded_address(data: Any, out: Any) -> None:
     cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(Float32(0))
 
 
+@cute.jit
+def loaded_address_on_a_path(data: cute.Tensor, out: cute.Tensor):
+    address = out.iterator.toint()
+    if thread() == 0:
+        address = cute.recast_tensor(data, Int64)[0]
+    cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(Float32(0))
+
+
+@cute.jit
+def offset_by_a_loop(data: cute.Tensor, out: cute.Tensor):
+    address = out.iterator.toint()
+    for _ in range(thread()):
+        address = address + 4
+    cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(Float32(0))
+
+
 def sum_of_addresses(data: Any, out: Any) -> None:
     address = out.iterator.toint() - data.iterator.toint()
     cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(Float32(0))
@@ -253,7 +269,7 @@ def dependent_launch(data: Any, out: Any) -> None:
     cute.arch.griddepcontrol_wait()
 
 
-@pytest.mark.parametrize("besides", [barrier, shuffle, shared_atomic, reading_ptx, printing, gather])
+@pytest.mark.parametrize("besides", [barrier, shuffle, shared_atomic, reading_ptx, printing, gather, offset_by_a_loop])
 def test_harmless_company(besides: Any) -> None:
     def body(data: Any, out: Any) -> None:
         reads(autovec)(data, out)
@@ -264,7 +280,16 @@ def test_harmless_company(besides: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "besides", [atomic, writing_ptx, unknown_ptx, loaded_address, sum_of_addresses, dependent_launch]
+    "besides",
+    [
+        atomic,
+        writing_ptx,
+        unknown_ptx,
+        loaded_address,
+        loaded_address_on_a_path,
+        sum_of_addresses,
+        dependent_launch,
+    ],
 )
 def test_company_that_ends_the_proof(besides: Any) -> None:
     def body(data: Any, out: Any) -> None:
