@@ -40,6 +40,7 @@ with a cache hint or a qualifier. `nvvm.load.ext` has those but no `.nc`, `llvm.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from cutlass._mlir import ir, rewrite
 
@@ -66,6 +67,9 @@ from cute_cache_policy.ptx import Target
 class InvariantCopyPattern:
     """Rewrites one copy op; holds what the copies of a module share."""
 
+    #: Whether this release of the compiler keeps the policy of an invariant copy by itself; None until a copy tells.
+    keeps_policy: ClassVar[bool | None] = None
+
     def __init__(self, module: ir.Operation, target: Target) -> None:
         self._target = target
         calls = CallGraph(module)
@@ -74,7 +78,6 @@ class InvariantCopyPattern:
         self._expander = Expander()
         # one each, because the loads of what a copy expands to are rewritten in place
         self._coherent = Expander()
-        self._keeps_policy: bool | None = None
 
     def __call__(self, op: ir.Operation, rewriter: rewrite.PatternRewriter) -> bool:
         atom = copy_atom(op)
@@ -116,9 +119,10 @@ class InvariantCopyPattern:
 
     def _compiler_keeps_policy(self, op: ir.Operation) -> bool:
         """Whether the compiler's own expansion of an invariant copy has a use for the policy; one copy tells."""
-        if self._keeps_policy is None:
-            self._keeps_policy = self._expand(self._expander, op, None, True)[0].keeps_policy
-        return self._keeps_policy
+        cls = type(self)
+        if cls.keeps_policy is None:
+            cls.keeps_policy = self._expand(self._expander, op, None, True)[0].keeps_policy
+        return cls.keeps_policy
 
     def _make_loads_non_coherent(self, op: ir.Operation, atom: AtomType, expansion: Expansion, hinted: bool) -> None:
         if not expansion.loads:

@@ -15,6 +15,9 @@ from cutlass.cute.nvgpu.common import CopyG2RTrait
 from cutlass.cute.runtime import make_fake_compact_tensor
 
 from cute_cache_policy.atoms import AtomType
+from cute_cache_policy.bindings import operands
+from cute_cache_policy.expansion import Expander
+from cute_cache_policy.passes.convert_invariant_copy_to_nvvm import InvariantCopyPattern
 from support.scale import EVICT_FIRST, HINTED, arguments, launch, loads
 
 OFF = "--gpu-arch sm_90a"
@@ -94,17 +97,23 @@ def test_what_is_refused_for_another_reason_stays_refused() -> None:
     def launch_wrong_policy(x: cute.Tensor):
         wrong_policy(x).launch(grid=[1, 1, 1], block=[1, 1, 1])
 
-    with pytest.raises(DSLUserCodeError, match="invariant=True cannot be combined with cache_policy"):
+    with pytest.raises(DSLUserCodeError, match="expects Int64, int or CacheEvictionPriority, but got"):
         cute.compile(launch_wrong_policy, matrices()[0], options=ON)
 
 
 def test_a_compiler_that_keeps_the_policy_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its expansion of an invariant copy uses the policy, as today's does for the atom that is not invariant."""
 
-    def not_invariant(_: AtomType, type_: ir.Type) -> ir.Type:
-        return ir.Type.parse(str(type_).replace(" invariant = true", ""))
+    expand = Expander.expand
 
-    monkeypatch.setattr(AtomType, "expandable", not_invariant)
+    def as_if_not_invariant(self: Expander, copy: ir.Operation, atom_type: ir.Type | None, sets_policy: bool) -> Any:
+        type_ = operands(copy)[0].type
+        atom = AtomType.of(type_)
+        assert atom is not None
+        return expand(self, copy, atom_type or atom.coherent(type_), sets_policy)
+
+    monkeypatch.setattr(Expander, "expand", as_if_not_invariant)
+    monkeypatch.setattr(InvariantCopyPattern, "keeps_policy", None)
     module = str(cute.compile.to_precompiled_mlir(launch, *arguments(), options=ON))
     assert "invariant = true>, !memref" in module
     assert "ld.global" not in module
