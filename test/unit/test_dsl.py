@@ -11,8 +11,10 @@ from cutlass._mlir.passmanager import PassManager
 from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.base_dsl.compiler import CompileCallable, CompileOptions
 from cutlass.base_dsl.dsl import BaseDSL, DSLSingletonMeta
+from cutlass.cute.atom import Atom, Trait
 from cutlass.cute.nvgpu import CopyG2ROp
-from cutlass.cute.nvgpu.common import CopyG2RTrait, CopyR2GTrait
+from cutlass.cute.nvgpu.common import CopyG2RTrait, CopyR2GTrait, CopyUniversalTrait
+from cutlass.cute.nvgpu.cpasync.copy import CopyG2STrait
 from cutlass.cutlass_dsl import CuTeDSL
 
 from cute_cache_policy import HonorCachePolicy, _dsl
@@ -133,6 +135,21 @@ def test_atoms_are_made_with_keywords() -> None:
     positional, *keywords = parameters(CopyG2ROp._make_trait)[1:]
     assert positional == "copy_internal_type"
     assert {"num_bits_per_copy", "invariant", "loc", "ip"} <= set(keywords)
+
+
+@pytest.mark.parametrize("function", [Atom._unpack, Trait.with_, Trait.unpack])
+def test_policies_pass_through_two_functions_that_take_any_keyword(function: Any) -> None:
+    assert any(p.kind is inspect.Parameter.VAR_KEYWORD for p in inspect.signature(function).parameters.values())
+
+
+@pytest.mark.parametrize("trait", [CopyUniversalTrait, CopyG2STrait])
+def test_atoms_without_a_field_for_a_policy_ignore_it(trait: Any) -> None:
+    assert trait.unpack is Trait.unpack
+
+
+def test_the_compiler_has_one_ptxas_or_does_not_say() -> None:
+    version = _dsl.ptxas_version()
+    assert version is None or (len(version) == 3 and version >= (13, 0, 0))
 
 
 @pytest.mark.parametrize("trait", [CopyG2RTrait, CopyR2GTrait])
