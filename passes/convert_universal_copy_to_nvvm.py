@@ -45,18 +45,18 @@ def atom_for(op: ir.Operation) -> str | None:
     return ATOMS.get((memory_space(operands(op)[1]), memory_space(operands(op)[2])))
 
 
-def access_bits(expansion: Expansion) -> int:
-    """The widest access that the alignment allows everywhere in an expansion, in bits.
+def access_bits(expansion: Expansion) -> int | None:
+    """The width of the accesses of an expansion, in bits: a universal copy picks it by itself.
 
-    A universal copy picks the width itself, the compiler splits it further where the memory is aligned to less. The
-    atoms with a policy do neither: they take the alignment of what they are told to copy for granted.
+    None where an access is not aligned to its width, or is less than a byte: no atom with a policy does that.
     """
-    widths = []
+    widths = set()
     for op, _ in expansion.accesses():
-        data = results(op)[0] if len(op.results) else operands(op)[0]
-        alignment = ir.IntegerAttr(op.attributes["alignment"]).value * 8
-        widths.append(min(bit_width(data.type), alignment))
-    return max(8, min(widths, default=8))
+        width = bit_width((results(op) or operands(op))[0].type)
+        if width < 8 or width > ir.IntegerAttr(op.attributes["alignment"]).value * 8:
+            return None
+        widths.add(width)
+    return min(widths, default=None)
 
 
 class UniversalCopyPattern:
@@ -77,6 +77,9 @@ class UniversalCopyPattern:
             return False
         value = operands(op)[0]
         bits = access_bits(self._lowering.expand(op, sets_policy=False)[0])
+        if bits is None:
+            # the compiler refuses it with an error of its own
+            return False
         element = atom.parameters.partition(",")[0]
         text = re.sub(r"universal_copy<[^<>]*>", f"{kind}<{element} copy_bits = {bits}>", str(value.type))
         expansion, _ = self._lowering.expand(op, ir.Type.parse(text))

@@ -1,0 +1,30 @@
+"""Universal copies: what the stock compiler refuses, the option does not compile."""
+
+from __future__ import annotations
+
+import pytest
+from cutlass import BFloat16, Int64, cute
+from cutlass.cute.runtime import make_fake_compact_tensor
+
+import cute_cache_policy  # noqa: F401 - registers the options
+
+
+@cute.kernel
+def copy(source: cute.Tensor, target: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), BFloat16, num_bits_per_copy=128)
+    fragment = cute.make_rmem_tensor((8,), BFloat16)
+    cute.copy(atom, cute.local_tile(source, (8,), (thread,)), fragment, cache_policy=Int64(0x12F0000000000000))
+    cute.autovec_copy(fragment, cute.local_tile(target, (8,), (thread,)))
+
+
+@cute.jit
+def launch(source: cute.Tensor, target: cute.Tensor):
+    copy(source, target).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+
+@pytest.mark.parametrize("options", ["", "--honor-cache-policy"])
+def test_misaligned_copy_is_refused(options: str) -> None:
+    tensors = [make_fake_compact_tensor(BFloat16, (256,), assumed_align=8) for _ in range(2)]
+    with pytest.raises(Exception, match=r"alignment \(64 bits\)\s+does not\s+meet requirement \(128 bits\)"):
+        cute.compile(launch, *tensors, options=f"--gpu-arch sm_90a {options}")
