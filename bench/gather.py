@@ -1,6 +1,8 @@
 """Workload 5: embedding gather, `out[i] = table[ids[i]]`, with indices whose frequencies follow Zipf's law.
 
 The list of indices and the output are used once (evict_first); the rows in demand should stay in the L2 (evict_last).
+With a residual, `out[i] = table[ids[i]] + x[i]`, there is one more stream beside the table, as in the first layer of a
+transformer with learned positions, or where a token's embedding is added late.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import asdict, dataclass
 import cuda.bindings.driver as cuda_driver
 import cutlass
 import torch
-from cutlass import Int32, Int64, cute
+from cutlass import BFloat16, Float32, Int32, Int64, cute
 
 from .competitors import DROP, KEEP, Case, cuda_kernels, cute_kernels, load, store
 from .triton_kernels import gather_kernel, triton_kernel
@@ -21,16 +23,19 @@ VECTOR = 8  # bfloat16 elements in one 128-bit access
 
 @dataclass(frozen=True)
 class Shape:
-    """Rows of `dim` elements, `dim / 8` threads a row; `unroll` rows a thread and loop iteration."""
+    """Rows of `dim` elements, `vectors` of them a thread; `unroll` rows a thread and loop iteration."""
 
     threads: int
     per_sm: int
     unroll: int
     dim: int
+    vectors: int = 1
+    residual: bool = False
 
     @property
     def lanes(self) -> int:
-        return self.dim // VECTOR
+        """Threads that share a row."""
+        return self.dim // VECTOR // self.vectors
 
     @property
     def rows_per_block(self) -> int:
@@ -41,6 +46,7 @@ class Shape:
 def gather(
     ids: cute.Pointer,
     table: cute.Pointer,
+    x: cute.Pointer,
     out: cute.Pointer,
     tiles: Int32,
     rows: Int32,
@@ -54,20 +60,27 @@ def gather(
     blocks, _, _ = cute.arch.grid_dim()
     slots = tiles * c.unroll * c.rows_per_block
     ids = cute.make_tensor(ids, cute.make_layout((1, slots)))
-    table = cute.make_tensor(table, cute.make_layout((VECTOR, c.lanes, rows)))
-    out = cute.make_tensor(out, cute.make_layout((VECTOR, c.lanes, slots)))
+    table = cute.make_tensor(table, cute.make_layout((VECTOR, c.lanes, c.vectors, rows)))
+    x = cute.make_tensor(x, cute.make_layout((VECTOR, c.lanes, c.vectors, slots)))
+    out = cute.make_tensor(out, cute.make_layout((VECTOR, c.lanes, c.vectors, slots)))
     lane = tid % c.lanes
     for tile in cutlass.range(first, tiles, blocks):
         for i in cutlass.range_constexpr(c.unroll):
             slot = (tile * c.unroll + i) * c.rows_per_block + tid // c.lanes
             row = load(how, ids[None, slot], drop)[0]
-            store(load(how, table[None, lane, row], keep), out[None, lane, slot], drop)
+            for v in cutlass.range_constexpr(c.vectors):
+                value = load(how, table[None, lane, v, row], keep)
+                if cutlass.const_expr(c.residual):
+                    total = value.load().to(Float32) + load(how, x[None, lane, v, slot], drop).load().to(Float32)
+                    value.store(total.to(BFloat16))
+                store(value, out[None, lane, v, slot], drop)
 
 
 @cute.jit
 def launch_gather(
     ids: cute.Pointer,
     table: cute.Pointer,
+    x: cute.Pointer,
     out: cute.Pointer,
     tiles: Int32,
     rows: Int32,
@@ -78,7 +91,7 @@ def launch_gather(
     how: cutlass.Constexpr,
     c: cutlass.Constexpr,
 ):
-    gather(ids, table, out, tiles, rows, drop, keep, how, c).launch(
+    gather(ids, table, x, out, tiles, rows, drop, keep, how, c).launch(
         grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
     )
 
@@ -106,21 +119,21 @@ def gather_case(multiprocessors: int, c: Shape, rows: int, exponent: float, outp
     ids = zipf(tiles * tile, rows, exponent)
     table = torch.randn((rows, c.dim), device="cuda").to(torch.bfloat16)
     out = torch.empty((tiles * tile, c.dim), dtype=torch.bfloat16, device="cuda")
+    x = torch.randn(out.shape, device="cuda").to(torch.bfloat16) if c.residual else out
     touched = ids.unique().numel()
     case = Case(
-        "5 embedding gather",
-        f"{rows / 1e6:g} M rows x {c.dim} bf16, Zipf {exponent:g}, {c.per_sm} x {c.threads} threads/SM",
-        ids.nbytes + touched * c.dim * 2 + out.nbytes,
+        "5 embedding gather + residual" if c.residual else "5 embedding gather",
+        f"{rows / 1e3:g} k rows x {c.dim} bf16, Zipf {exponent:g}, {c.per_sm} x {c.threads} threads/SM",
+        ids.nbytes + touched * c.dim * 2 + out.nbytes + c.residual * x.nbytes,
         [out],
-        lambda: [table[ids]],
+        lambda: [table[ids] + x if c.residual else table[ids]],
     )
-    defines = {**{key.upper(): value for key, value in asdict(c).items()}}
-    tensors, integers, policies = [ids, table, out], [tiles, rows], [DROP, KEEP]
+    defines = {key.upper(): int(value) for key, value in asdict(c).items()}
+    tensors, integers, policies = [ids, table, x, out], [tiles, rows], [DROP, KEEP]
+    shape = {"ROWS": c.rows_per_block, "UNROLL": c.unroll, "DIM": c.dim, "RESIDUAL": c.residual}
     case.kernels = {
         **cute_kernels(launch_gather, tensors, integers, policies, blocks, c),
         **cuda_kernels("gather.cu", "gather", defines, tensors, integers, policies, (blocks, c.threads)),
-        **triton_kernel(
-            gather_kernel, blocks, [*tensors, tiles], c.threads // 32, ROWS=c.rows_per_block, UNROLL=c.unroll, DIM=c.dim
-        ),
+        **triton_kernel(gather_kernel, blocks, [*tensors, tiles], c.threads // 32, **shape),
     }
     return case

@@ -38,6 +38,8 @@ def shares(script: str, kernel: str) -> list[dict[str, float]]:
         f"regex:{kernel}",
         "--metrics",
         ",".join(names),
+        sys.executable,
+        script,
     ]
     # the script imports what the test does
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
