@@ -20,7 +20,8 @@ from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int32, Int64, 
 from cutlass.base_dsl.typing import Numeric
 from cutlass.cute.runtime import make_ptr
 
-__all__ = ["BITS", "LAYOUTS", "PITCH", "SOURCE_VECTORS", "TARGETS", "THREADS", "TYPES", "Batch", "Cell", "Layout"]
+__all__ = ["BITS", "LAYOUTS", "PITCH", "SOURCE_VECTORS", "TARGETS", "THREADS", "TYPES"]
+__all__ += ["Batch", "Cell", "Layout", "variants"]
 
 THREADS = 32
 
@@ -178,6 +179,12 @@ class Cell:
     def compile(self, options: str = "") -> Any:
         """The compiled cell, to call with `arguments`."""
         return Batch((self,)).compile(options)
+
+
+def variants(type_name: str, bits: int) -> list[Cell]:
+    """Every cell of a type and a width."""
+    cells = (Cell(type_name, bits, layout, tail) for layout in LAYOUTS for tail in (False, True))
+    return [cell for cell in cells if cell.exists]
 
 
 @dataclass(frozen=True, repr=False)
