@@ -101,6 +101,18 @@ def _into_result(op: ir.Operation, number: int) -> list[Edge]:
     return [edge for edge in edges if edge.index < len(edge.op.operands)]
 
 
+def _along_jump(jump: ir.Operation, target: ir.Block, number: int) -> list[Edge]:
+    """The edges from a jump of the `cf` dialect into argument `number` of the block `target`."""
+    if jump.name == "cf.br":
+        return [Edge(jump, number)]
+    if jump.name != "cf.cond_br":
+        return []
+    # (%condition, for the first successor..., for the second...)
+    first = ir.DenseI32ArrayAttr(jump.attributes["operandSegmentSizes"])[1]
+    starts = zip(jump.successors, (1, 1 + first))
+    return [Edge(jump, start + number) for block, start in starts if block == target]
+
+
 def _into_argument(argument: ir.BlockArgument, block: ir.Block, calls: CallGraph) -> list[Edge]:
     op, number = block.owner.operation, argument.arg_number
     if op.name == "scf.for":
@@ -111,9 +123,11 @@ def _into_argument(argument: ir.BlockArgument, block: ir.Block, calls: CallGraph
         if block == before:
             return [Edge(op, number), Edge(_terminator(after), number)]
         return [Edge(_terminator(before), number + 1)]
+    if block != op.regions[0].blocks[0]:
+        # a block is its successor's predecessor once for each way into it
+        jumps = dict.fromkeys(_terminator(before) for before in block.predecessors)
+        return [edge for jump in jumps for edge in _along_jump(jump, block, number)]
     if op.name in FUNCTION_OPS:
-        if block != op.regions[0].blocks[0]:
-            return []
         arity = len(raw(block.arguments))
         return [
             Edge(call, len(call.operands) - arity + number) for call in calls.callers(op) if len(call.operands) >= arity

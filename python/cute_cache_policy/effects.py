@@ -83,12 +83,20 @@ _ELSEWHERE = re.compile(r"\.(shared|local|param)\b")
 
 
 def asm_may_write(text: str) -> bool:
-    """Whether PTX text may write global memory: whether it holds an instruction that is not known not to."""
-    for statement in re.split(r"[;{}\n]", re.sub(r"//.*|/\*.*?\*/", "", text)):
-        match = re.match(r"\s*(?:[\w$%]+:\s*)?(?:@!?\S+\s+)?([a-z]\w*)((?:[.:]+\w+)*)", statement)
-        if match is None or match[1] in READ_ONLY_PTX:
+    """Whether PTX text may write global memory: whether it holds an instruction that is not known not to.
+
+    Operands in braces are taken for statements of their own; like directives, they have no instruction.
+    """
+    for statement in re.split(r"[;{}\n]", re.sub(r"(?s)/\*.*?\*/|//[^\n]*", " ", text)):
+        statement = re.sub(r"^\s*(?:[\w$%]+:\s*)*(?:@\s*!?\s*[\w$%.]+\s+)?", "", statement)
+        match = re.match(r"([a-z]\w*)((?:[.:]+\w+)*)", statement)
+        if match is None:
+            if statement[:1].isalpha():
+                return True
             continue
         head, qualifiers = match[1], match[2]
+        if head in READ_ONLY_PTX:
+            continue
         if head in ("st", "red", "atom") and _ELSEWHERE.search(qualifiers):
             continue
         if head == "cp" and qualifiers.startswith(".async") and ".global.shared" not in qualifiers:
@@ -110,7 +118,7 @@ def destinations(op: ir.Operation) -> list[ir.Value]:
             written = values[:1]
     elif name in ASM_TEXT:
         may_write = asm_may_write(ir.StringAttr(op.attributes[ASM_TEXT[name]]).value)
-        written = [value for value in values if may_write and (is_address(value) or str(value.type) == "i64")]
+        written = [value for value in values if may_write and (is_address(value) or str(value.type) in ("i32", "i64"))]
     elif name in CALLS:
         written = [value for value in values if is_address(value)]
     else:

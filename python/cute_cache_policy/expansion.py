@@ -47,10 +47,12 @@ class Expansion:
         keeps_policy: whether the compiler itself hands the atom's policy on to one of them.
 
     Raises:
-        MLIRError: if the compiler cannot expand the copy.
+        MLIRError: if the copy is invalid, or the compiler cannot expand it.
     """
 
     def __init__(self, copy: ir.Operation, atom_type: ir.Type | None, sets_policy: bool, pipeline: PassManager) -> None:
+        # the DSL verifies a module behind us, when the copy is gone; what it would refuse expands to anything
+        copy.verify()
         location = copy.location
         types = [value.type for value in operands(copy)]
         types[0] = atom_type or types[0]

@@ -197,6 +197,9 @@ class AddressFlow:
                 sources, exact = operands(op)[:1], True
             elif name in FROM_INTEGER:
                 sources, exact = self._trace_integer(operands(op)[0])
+            elif not is_address(value):
+                # what inline assembly takes for an address
+                sources, exact = self._trace_integer(value)
             else:
                 sources = [operand for operand in operands(op) if is_address(operand)]
                 exact = bool(sources) and (name in VIEWS or (name.startswith("cute.") and name not in LOADS))
@@ -253,7 +256,11 @@ class AddressFlow:
             loaded = True
             return _Holds.NEVER
 
-        holds = visit(integer)
+        try:
+            holds = visit(integer)
+        except RecursionError:
+            # a longer computation than any address takes
+            return [], False
         if addresses:
             return addresses, holds is _Holds.ALWAYS
         return entered, bool(entered) and not loaded

@@ -110,6 +110,22 @@ func.func @atom_in_a_loop(%atom: !atom, %src: !gmem, %dst: !rmem, %n: i32, %p: i
   return
 }
 
+// Unstructured control flow: of the two ways into a block, one sets a policy.
+// CHECK-LABEL: func.func @jump(
+// CHECK: %[[SET:.*]] = cute_nvgpu.atom.set_value<cache_policy>(
+// CHECK-NEXT: %[[NORMAL:.*]] = arith.constant 1652821063244972032 : i64
+// CHECK-NEXT: %[[NEUTRAL:.*]] = cute_nvgpu.atom.set_value<cache_policy>(%{{.*}}, %[[NORMAL]])
+// CHECK-NEXT: cf.cond_br %{{.*}}, ^bb1(%[[SET]] : {{.*}}), ^bb1(%[[NEUTRAL]] : {{.*}})
+// CHECK: %[[POLICY:.*]] = cute_nvgpu.atom.get_value<cache_policy>
+// CHECK: ld.global.nc.L2::cache_hint.v4.b32 {{.*}} %{{.*}}, %[[POLICY]] :
+func.func @jump(%atom: !atom, %src: !gmem, %dst: !rmem, %p: i64, %c: i1) {
+  %hinted = cute_nvgpu.atom.set_value<cache_policy>(%atom, %p) : (!atom, i64)
+  cf.cond_br %c, ^copy(%hinted : !atom), ^copy(%atom : !atom)
+^copy(%either: !atom):
+  cute.copy(%either, %src, %dst) : (!atom, !gmem, !rmem)
+  return
+}
+
 module @launched attributes {gpu.container_module} {
   gpu.module @kernels {
     // The policy comes with an atom that is a kernel argument; the launch below sets it.

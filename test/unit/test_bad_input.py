@@ -10,9 +10,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cutlass import cute
+from cutlass import Constexpr, Float32, Int64, cute
+from cutlass.base_dsl.common import DSLUserCodeError
+from cutlass.cute.runtime import make_fake_compact_tensor
 
 from cute_cache_policy import CachePolicyError, HonorCachePolicy
 from support.scale import HINTED, arguments, launch, loads
@@ -225,3 +228,39 @@ def test_in_the_middle_of_a_pass(happens: str, raised: str, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(raised), done.stdout
     assert loads(tmp_path) == 100 * [HINTED]
+
+
+#: Copies that the DSL's verifier refuses: alignment of the source, layouts of source and fragment, and what it says.
+INVALID = {
+    "misaligned": (4, (4,), (1,), (1,), "src ptr bit alignment to be divisible"),
+    "strided": (16, (4, 2), (2, 8), (1, 4), "atom strides of src and dst to be static"),
+    "fragment of another size": (16, (8,), (1,), (0,), "atom strides of src and dst to be static"),
+}
+
+
+@cute.kernel
+def invalid_copy(x: cute.Tensor, shape: Constexpr, source: Constexpr, target: Constexpr):
+    atom = cute.make_copy_atom(cute.nvgpu.CopyG2ROp(), Float32, num_bits_per_copy=128, invariant=True)
+    fragment = cute.make_rmem_tensor((16,), Float32)
+    cute.copy(
+        atom,
+        cute.make_tensor(x.iterator, cute.make_layout(shape, stride=source)),
+        cute.make_tensor(fragment.iterator, cute.make_layout(shape, stride=target)),
+        cache_policy=Int64(0),
+    )
+    cute.autovec_copy(fragment, x)
+
+
+@cute.jit
+def launch_invalid(x: cute.Tensor, shape: Constexpr, source: Constexpr, target: Constexpr):
+    invalid_copy(x, shape, source, target).launch(grid=[1, 1, 1], block=[1, 1, 1])
+
+
+@pytest.mark.parametrize("alignment, shape, source, target, message", INVALID.values(), ids=INVALID.keys())
+def test_an_invalid_copy_is_refused_before_it_is_gone(
+    alignment: int, shape: Any, source: Any, target: Any, message: str
+) -> None:
+    """The DSL verifies a module behind the passes, when a copy that it would refuse has long become loads."""
+    x = make_fake_compact_tensor(Float32, (16,), assumed_align=alignment)
+    with pytest.raises(DSLUserCodeError, match=message):
+        cute.compile(launch_invalid, x, shape, source, target, options="--honor-cache-policy --gpu-arch sm_90a")
