@@ -1,7 +1,7 @@
 """compute-sanitizer finds nothing: every width, layout and predicate of the coverage matrix, for some element types.
 
-Each batch of cells runs on buffers of exactly the size it may touch: a load past a tail is out of bounds. As a script it
-runs the batches, without PyTorch, which takes minutes to start under the sanitizer.
+Each batch of cells runs on buffers of exactly the size it may touch: a load past a tail is out of bounds. As a script
+it runs the batches, without PyTorch, which takes minutes to start under the sanitizer.
 """
 
 from __future__ import annotations
