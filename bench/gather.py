@@ -1,8 +1,8 @@
 """Workload 5: embedding gather, `out[i] = table[ids[i]]`, with indices whose frequencies follow Zipf's law.
 
 The list of indices and the output are used once (evict_first); the rows in demand should stay in the L2 (evict_last).
-With a residual, `out[i] = table[ids[i]] + x[i]`, there is one more stream beside the table, as in the first layer of a
-transformer with learned positions, or where a token's embedding is added late.
+With a residual, `out[i] = table[ids[i]] + x[i]`, there is one more stream beside the table. A bag is the sum of several
+rows, as where codes of a residual vector quantizer are decoded or features are hashed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VECTOR = 8  # bfloat16 elements in one 128-bit access
 
 @dataclass(frozen=True)
 class Shape:
-    """Rows of `dim` elements, `vectors` of them a thread; `unroll` rows a thread and loop iteration."""
+    """Rows of `dim` elements, `vectors` a thread; `unroll` sums of `bag` (1, 2, 4) rows a thread and iteration."""
 
     threads: int
     per_sm: int
@@ -31,6 +31,7 @@ class Shape:
     dim: int
     vectors: int = 1
     residual: bool = False
+    bag: int = 1
 
     @property
     def lanes(self) -> int:
@@ -59,7 +60,7 @@ def gather(
     first, _, _ = cute.arch.block_idx()
     blocks, _, _ = cute.arch.grid_dim()
     slots = tiles * c.unroll * c.rows_per_block
-    ids = cute.make_tensor(ids, cute.make_layout((1, slots)))
+    ids = cute.make_tensor(ids, cute.make_layout((c.bag, slots)))
     table = cute.make_tensor(table, cute.make_layout((VECTOR, c.lanes, c.vectors, rows)))
     x = cute.make_tensor(x, cute.make_layout((VECTOR, c.lanes, c.vectors, slots)))
     out = cute.make_tensor(out, cute.make_layout((VECTOR, c.lanes, c.vectors, slots)))
@@ -67,11 +68,16 @@ def gather(
     for tile in cutlass.range(first, tiles, blocks):
         for i in cutlass.range_constexpr(c.unroll):
             slot = (tile * c.unroll + i) * c.rows_per_block + tid // c.lanes
-            row = load(how, ids[None, slot], drop)[0]
+            rows_of_slot = load(how, ids[None, slot], drop)
             for v in cutlass.range_constexpr(c.vectors):
-                value = load(how, table[None, lane, v, row], keep)
+                value = load(how, table[None, lane, v, rows_of_slot[0]], keep)
+                addends = [load(how, table[None, lane, v, rows_of_slot[b]], keep) for b in range(1, c.bag)]
                 if cutlass.const_expr(c.residual):
-                    total = value.load().to(Float32) + load(how, x[None, lane, v, slot], drop).load().to(Float32)
+                    addends.append(load(how, x[None, lane, v, slot], drop))
+                if cutlass.const_expr(len(addends) > 0):
+                    total = value.load().to(Float32)
+                    for addend in addends:
+                        total = total + addend.load().to(Float32)
                     value.store(total.to(BFloat16))
                 store(value, out[None, lane, v, slot], drop)
 
@@ -116,21 +122,30 @@ def gather_case(multiprocessors: int, c: Shape, rows: int, exponent: float, outp
     blocks = multiprocessors * c.per_sm
     tile = c.unroll * c.rows_per_block
     tiles = output_bytes // (c.dim * 2) // tile
-    ids = zipf(tiles * tile, rows, exponent)
+    ids = zipf(tiles * tile * c.bag, rows, exponent).view(-1, c.bag)
     table = torch.randn((rows, c.dim), device="cuda").to(torch.bfloat16)
     out = torch.empty((tiles * tile, c.dim), dtype=torch.bfloat16, device="cuda")
     x = torch.randn(out.shape, device="cuda").to(torch.bfloat16) if c.residual else out
     touched = ids.unique().numel()
+
+    def expected() -> list[torch.Tensor]:
+        if c.bag == 1 and not c.residual:
+            return [table[ids[:, 0]]]
+        total = table[ids[:, 0]].float()
+        for b in range(1, c.bag):
+            total += table[ids[:, b]]
+        return [(total + x if c.residual else total).to(torch.bfloat16)]
+
     case = Case(
-        "5 embedding gather + residual" if c.residual else "5 embedding gather",
+        f"5 {'bag of ' + str(c.bag) if c.bag > 1 else 'embedding gather'}{' + residual' if c.residual else ''}",
         f"{rows / 1e3:g} k rows x {c.dim} bf16, Zipf {exponent:g}, {c.per_sm} x {c.threads} threads/SM",
         ids.nbytes + touched * c.dim * 2 + out.nbytes + c.residual * x.nbytes,
         [out],
-        lambda: [table[ids] + x if c.residual else table[ids]],
+        expected,
     )
     defines = {key.upper(): int(value) for key, value in asdict(c).items()}
     tensors, integers, policies = [ids, table, x, out], [tiles, rows], [DROP, KEEP]
-    shape = {"ROWS": c.rows_per_block, "UNROLL": c.unroll, "DIM": c.dim, "RESIDUAL": c.residual}
+    shape = {"ROWS": c.rows_per_block, "UNROLL": c.unroll, "DIM": c.dim, "RESIDUAL": c.residual, "BAG": c.bag}
     case.kernels = {
         **cute_kernels(launch_gather, tensors, integers, policies, blocks, c),
         **cuda_kernels("gather.cu", "gather", defines, tensors, integers, policies, (blocks, c.threads)),

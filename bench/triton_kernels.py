@@ -77,18 +77,32 @@ def lookup_kernel(
 
 @jit
 def gather_kernel(
-    ids, table, x, out, tiles, ROWS: tl.constexpr, UNROLL: tl.constexpr, DIM: tl.constexpr, RESIDUAL: tl.constexpr
+    ids,
+    table,
+    x,
+    out,
+    tiles,
+    ROWS: tl.constexpr,
+    UNROLL: tl.constexpr,
+    DIM: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    BAG: tl.constexpr,
 ):
     column = tl.arange(0, DIM)[None, :]
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
         for i in tl.static_range(UNROLL):
             slot = (tile * UNROLL + i) * ROWS + tl.arange(0, ROWS)
-            row = tl.load(ids + slot, eviction_policy="evict_first")[:, None]
             at = slot[:, None] * DIM + column
+            row = tl.load(ids + slot * BAG, eviction_policy="evict_first")[:, None]
             value = tl.load(table + row * DIM + column, eviction_policy="evict_last")
-            if RESIDUAL:
-                residual = tl.load(x + at, eviction_policy="evict_first").to(tl.float32)
-                value = (value.to(tl.float32) + residual).to(tl.bfloat16)
+            if BAG > 1 or RESIDUAL:
+                total = value.to(tl.float32)
+                for b in tl.static_range(1, BAG):
+                    row = tl.load(ids + slot * BAG + b, eviction_policy="evict_first")[:, None]
+                    total += tl.load(table + row * DIM + column, eviction_policy="evict_last").to(tl.float32)
+                if RESIDUAL:
+                    total += tl.load(x + at, eviction_policy="evict_first").to(tl.float32)
+                value = total.to(tl.bfloat16)
             tl.store(out + at, value, eviction_policy="evict_first")
 
 

@@ -1,6 +1,14 @@
 // Twin of the kernel in bench/gather.py; the macros are the fields of its Shape.
 #include "policy.cuh"
 
+#if BAG == 1
+using Ids = uint32_t;
+#elif BAG == 2
+using Ids = uint2;
+#else
+using Ids = uint4;
+#endif
+
 constexpr int LANES = DIM / 8 / VECTORS, ROWS = THREADS / LANES;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -11,18 +19,26 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int i = 0; i < UNROLL; ++i) {
       const int slot = (tile * UNROLL + i) * ROWS + threadIdx.x / LANES;
-      const int row = load(ids + slot, drop);
+      const auto words = load(reinterpret_cast<const Ids *>(ids) + slot, drop);
+      const auto &rows_of_slot = reinterpret_cast<const int(&)[BAG]>(words);
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
-        uint4 value = load(table + (row * VECTORS + v) * LANES + lane, keep);
         const int at = (slot * VECTORS + v) * LANES + lane;
-        if (RESIDUAL) {
-          float a[8], b[8];
-          unpack(value, a);
-          unpack(load(x + at, drop), b);
+        uint4 value = load(table + (rows_of_slot[0] * VECTORS + v) * LANES + lane, keep);
+        uint4 addends[BAG];
 #pragma unroll
-          for (int k = 0; k < 8; ++k) a[k] += b[k];
-          value = pack(a);
+        for (int b = 1; b < BAG; ++b) addends[b - 1] = load(table + (rows_of_slot[b] * VECTORS + v) * LANES + lane, keep);
+        if (RESIDUAL) addends[BAG - 1] = load(x + at, drop);
+        if (BAG > 1 || RESIDUAL) {
+          float total[8], part[8];
+          unpack(value, total);
+#pragma unroll
+          for (int b = 0; b < BAG - 1 + RESIDUAL; ++b) {
+            unpack(addends[b], part);
+#pragma unroll
+            for (int k = 0; k < 8; ++k) total[k] += part[k];
+          }
+          value = pack(total);
         }
         store(out + at, value, drop);
       }

@@ -11,6 +11,12 @@ __device__ __forceinline__ uint4 load(const uint4 *from, uint64_t policy) {
   return v;
 }
 
+__device__ __forceinline__ uint2 load(const uint2 *from, uint64_t policy) {
+  uint2 v;
+  asm VOLATILE("ld.global.nc.L2::cache_hint.v2.b32 {%0, %1}, [%2], %3;" : "=r"(v.x), "=r"(v.y) : "l"(from), "l"(policy));
+  return v;
+}
+
 __device__ __forceinline__ uint32_t load(const uint32_t *from, uint64_t policy) {
   uint32_t v;
   asm VOLATILE("ld.global.nc.L2::cache_hint.b32 %0, [%1], %2;" : "=r"(v) : "l"(from), "l"(policy));
