@@ -28,6 +28,7 @@ import cute_cache_policy
 __all__ = [
     "DROP",
     "KEEP",
+    "NORMAL",
     "Case",
     "Load",
     "cuda_kernels",
@@ -56,6 +57,7 @@ def _policy(priority: int, sixteenths: int) -> int:
 
 
 DROP = _policy(0x12, 16)  #: L2::evict_first: data that is used once.
+NORMAL = _policy(0x16, 16)  #: L2::evict_normal: the same as no policy.
 KEEP = _policy(0x14, 16)  #: L2::evict_last: data that will be used again.
 
 
@@ -93,11 +95,14 @@ def load(how: cutlass.Constexpr, source: cute.Tensor, policy: Int64):
 
 
 @cute.jit
-def store(fragment: cute.Tensor, target: cute.Tensor, policy: Int64):
-    """Store a fragment with a cache policy, which the stock compiler keeps for stores."""
+def store(fragment: cute.Tensor, target: cute.Tensor, policy: Int64, hinted: cutlass.Constexpr = True):
+    """Store a fragment, with a cache policy if it is to be hinted: the stock compiler keeps that of stores."""
     bits = cutlass.const_expr(cute.size(fragment) * fragment.element_type.width)
     atom = cute.make_copy_atom(cute.nvgpu.CopyR2GOp(), fragment.element_type, num_bits_per_copy=bits)
-    cute.copy(atom, fragment, target, cache_policy=policy)
+    if cutlass.const_expr(hinted):
+        cute.copy(atom, fragment, target, cache_policy=policy)
+    else:
+        cute.copy(atom, fragment, target)
 
 
 @dataclass

@@ -23,7 +23,10 @@ VECTOR = 8  # bfloat16 elements in one 128-bit access
 
 @dataclass(frozen=True)
 class Shape:
-    """Rows of `dim` elements, `vectors` a thread; `unroll` sums of `bag` (1, 2, 4) rows a thread and iteration."""
+    """Rows of `dim` elements, `vectors` a thread; `unroll` sums of `bag` (1, 2, 4) rows a thread and iteration.
+
+    `hinted` says whether stores have a policy too, evict_first.
+    """
 
     threads: int
     per_sm: int
@@ -32,11 +35,17 @@ class Shape:
     vectors: int = 1
     residual: bool = False
     bag: int = 1
+    hinted: bool = True
 
     @property
     def lanes(self) -> int:
         """Threads that share a row."""
         return self.dim // VECTOR // self.vectors
+
+    @property
+    def stores(self) -> str:
+        """What to add to a description of the shape."""
+        return "" if self.hinted else ", plain stores"
 
     @property
     def rows_per_block(self) -> int:
@@ -79,7 +88,7 @@ def gather(
                     for addend in addends:
                         total = total + addend.load().to(Float32)
                     value.store(total.to(BFloat16))
-                store(value, out[None, lane, v, slot], drop)
+                store(value, out[None, lane, v, slot], drop, c.hinted)
 
 
 @cute.jit
@@ -115,6 +124,16 @@ def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
     yield gather_case(multiprocessors, Shape(256, 8, 4, 128), 2_000_000, 1.0)
     yield gather_case(multiprocessors, Shape(128, 2, 8, 128), 2_000_000, 1.0)
+    for hinted in (True, False):
+        for threads, per_sm, unroll, dim, vectors in (
+            (128, 2, 8, 512, 4),
+            (128, 2, 8, 1024, 2),
+            (256, 1, 8, 512, 2),
+            (256, 2, 8, 256, 2),
+        ):
+            c = Shape(threads, per_sm, unroll, dim, vectors, residual=True, hinted=hinted)
+            yield gather_case(multiprocessors, c, (24 << 20) // (2 * dim), 0.0)
+    yield gather_case(multiprocessors, Shape(256, 2, 2, 256, 2, residual=True, bag=4), (32 << 20) // 512, 0.0)
 
 
 def gather_case(multiprocessors: int, c: Shape, rows: int, exponent: float, output_bytes: int = 512 << 20) -> Case:
@@ -138,14 +157,21 @@ def gather_case(multiprocessors: int, c: Shape, rows: int, exponent: float, outp
 
     case = Case(
         f"5 {'bag of ' + str(c.bag) if c.bag > 1 else 'embedding gather'}{' + residual' if c.residual else ''}",
-        f"{rows / 1e3:g} k rows x {c.dim} bf16, Zipf {exponent:g}, {c.per_sm} x {c.threads} threads/SM",
+        f"{rows / 1e3:g} k rows x {c.dim} bf16, Zipf {exponent:g}, {c.per_sm} x {c.threads} threads/SM{c.stores}",
         ids.nbytes + touched * c.dim * 2 + out.nbytes + c.residual * x.nbytes,
         [out],
         expected,
     )
     defines = {key.upper(): int(value) for key, value in asdict(c).items()}
     tensors, integers, policies = [ids, table, x, out], [tiles, rows], [DROP, KEEP]
-    shape = {"ROWS": c.rows_per_block, "UNROLL": c.unroll, "DIM": c.dim, "RESIDUAL": c.residual, "BAG": c.bag}
+    shape = {
+        "ROWS": c.rows_per_block,
+        "UNROLL": c.unroll,
+        "DIM": c.dim,
+        "RESIDUAL": c.residual,
+        "BAG": c.bag,
+        "STORE": "evict_first" * c.hinted,
+    }
     case.kernels = {
         **cute_kernels(launch_gather, tensors, integers, policies, blocks, c),
         **cuda_kernels("gather.cu", "gather", defines, tensors, integers, policies, (blocks, c.threads)),

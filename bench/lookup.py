@@ -23,13 +23,22 @@ WORDS = 4  # 32-bit words in one 128-bit access, and in one entry of the table
 
 @dataclass(frozen=True)
 class Shape:
-    """`gathers` of the four indices of an element are followed; `unroll` elements a thread and loop iteration."""
+    """`gathers` of the four indices of an element are followed; `unroll` elements a thread and loop iteration.
+
+    `hinted` says whether stores have a policy too, evict_first.
+    """
 
     threads: int
     per_sm: int
     unroll: int
     gathers: int
     writes: bool
+    hinted: bool = True
+
+    @property
+    def stores(self) -> str:
+        """What to add to a description of the shape."""
+        return "" if self.hinted else ", plain stores"
 
 
 @cute.kernel
@@ -62,7 +71,7 @@ def lookup(
                 entry = load(how, table[None, Int32(ids[g])], keep)
                 value.store(value.load() + entry.load())
             if cutlass.const_expr(c.writes):
-                store(value, out[None, at], drop)
+                store(value, out[None, at], drop, c.hinted)
             else:
                 total.store(total.load() + value.load())
     if cutlass.const_expr(not c.writes):
@@ -95,6 +104,7 @@ def cases(multiprocessors: int) -> Iterator[Case]:
     for megabytes in (16, 24):
         yield lookup_case(multiprocessors, megabytes, Shape(256, 4, 4, 1, writes=True))
         yield lookup_case(multiprocessors, megabytes, Shape(128, 2, 4, 4, writes=True))
+        yield lookup_case(multiprocessors, megabytes, Shape(256, 2, 4, 1, writes=True, hinted=False))
 
 
 def lookup_case(multiprocessors: int, megabytes: int, c: Shape, stream_bytes: int = 512 << 20) -> Case:
@@ -119,9 +129,10 @@ def lookup_case(multiprocessors: int, megabytes: int, c: Shape, stream_bytes: in
         total.index_add_(0, torch.arange(tiles, device="cuda") % blocks, per_tile)
         return [total.view(-1, WORDS)]
 
+    gathers = "1 gather" if c.gathers == 1 else f"{c.gathers} gathers"
     case = Case(
         "3 stream + table + output" if c.writes else "2 stream + table",
-        f"{megabytes} MB table, {c.gathers} gather{'s' * (c.gathers > 1)}, {c.per_sm} x {c.threads} threads/SM",
+        f"{megabytes} MB table, {gathers}, {c.per_sm} x {c.threads} threads/SM{c.stores}",
         x.nbytes + table.nbytes + out.nbytes,
         [out],
         expected,
@@ -141,6 +152,7 @@ def lookup_case(multiprocessors: int, megabytes: int, c: Shape, stream_bytes: in
             UNROLL=c.unroll,
             GATHERS=c.gathers,
             WRITES=c.writes,
+            STORE="evict_first" * c.hinted,
         ),
     }
     return case

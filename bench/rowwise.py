@@ -195,6 +195,7 @@ def launch_twice(
 
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
+    yield rowwise_case(multiprocessors, Shape(False, 512, 1, 4, 65536), once=False)
     for softmax in (False, True):
         yield rowwise_case(multiprocessors, Shape(softmax, 128, 4, 2, 1024), once=True)
         yield rowwise_case(multiprocessors, Shape(softmax, 256, 1, 4, 131072), once=False)

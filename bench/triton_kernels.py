@@ -56,7 +56,15 @@ def add_kernel(x, y, z, BLOCK: tl.constexpr):
 
 @jit
 def lookup_kernel(
-    x, table, out, tiles, BLOCK: tl.constexpr, UNROLL: tl.constexpr, GATHERS: tl.constexpr, WRITES: tl.constexpr
+    x,
+    table,
+    out,
+    tiles,
+    BLOCK: tl.constexpr,
+    UNROLL: tl.constexpr,
+    GATHERS: tl.constexpr,
+    WRITES: tl.constexpr,
+    STORE: tl.constexpr,
 ):
     thread, word = tl.arange(0, BLOCK)[:, None], tl.arange(0, 4)[None, :]
     total = tl.zeros((BLOCK, 4), tl.int32)
@@ -68,7 +76,7 @@ def lookup_kernel(
                 index = tl.load(x + at * 4 + g, eviction_policy="evict_first")
                 value += tl.load(table + index * 4 + word, eviction_policy="evict_last")
             if WRITES:
-                tl.store(out + at * 4 + word, value, eviction_policy="evict_first")
+                tl.store(out + at * 4 + word, value, eviction_policy=STORE)
             else:
                 total += value
     if not WRITES:
@@ -87,6 +95,7 @@ def gather_kernel(
     DIM: tl.constexpr,
     RESIDUAL: tl.constexpr,
     BAG: tl.constexpr,
+    STORE: tl.constexpr,
 ):
     column = tl.arange(0, DIM)[None, :]
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
@@ -103,7 +112,7 @@ def gather_kernel(
                 if RESIDUAL:
                     total += tl.load(x + at, eviction_policy="evict_first").to(tl.float32)
                 value = total.to(tl.bfloat16)
-            tl.store(out + at, value, eviction_policy="evict_first")
+            tl.store(out + at, value, eviction_policy=STORE)
 
 
 @jit

@@ -23,7 +23,15 @@ __device__ __forceinline__ uint32_t load(const uint32_t *from, uint64_t policy) 
   return v;
 }
 
+#ifndef HINTED
+#define HINTED 1
+#endif
+
 __device__ __forceinline__ void store(uint4 *to, uint4 v, uint64_t policy) {
+  if (!HINTED) {
+    *to = v;
+    return;
+  }
   asm volatile("st.global.L2::cache_hint.v4.b32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z),
                "r"(v.w), "l"(policy)
                : "memory");
