@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.metadata
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -216,11 +217,19 @@ def _keep_flags_beside_option_string(options: list[type[FlagOption]]) -> None:
     def make(original: Any) -> Any:
         def _compile(self: Any, *args: Any, **kwargs: Any) -> Any:
             text = kwargs.get("options")
+            chosen = (o for o in options if o in self._compile_options.options)
+            flags = [f"--{o._cli_flag}" for o in chosen if self._compile_options.options[o].value]
             if isinstance(text, str) and text:
-                chosen = (o for o in options if o in self._compile_options.options)
-                flags = [f"--{o._cli_flag}" for o in chosen if self._compile_options.options[o].value]
-                kwargs["options"] = " ".join([text, *flags])
-            return original(self, *args, **kwargs)
+                kwargs["options"] = text = " ".join([text, *flags])
+            try:
+                return original(self, *args, **kwargs)
+            except KeyError as unknown:
+                # the DSL looks a target up in a table, and does not say what it has not found there
+                wanted = " ".join([str(text), *flags, os.environ.get("CUTE_DSL_COMPILER_OPT", "")])
+                if "sm_" not in str(unknown) or not any(str(o._cli_flag) in wanted for o in options):
+                    raise
+                known = ", ".join(architectures())
+                raise DSLUserCodeError(f"expects one of {known} as the target, but got {unknown}") from None
 
         return _compile
 

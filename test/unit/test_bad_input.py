@@ -156,6 +156,13 @@ def test_option_that_is_neither_on_nor_off() -> None:
         cute.compile[HonorCachePolicy("maybe")]  # type: ignore[arg-type]
 
 
+def test_a_target_that_the_dsl_does_not_know() -> None:
+    with pytest.raises(DSLUserCodeError, match="expects one of .*sm_90a.* as the target, but got 'sm_75'"):
+        cute.compile(launch, *arguments(), options="--honor-cache-policy --gpu-arch sm_75")
+    with pytest.raises(KeyError):
+        cute.compile(launch, *arguments(), options="--gpu-arch sm_75")
+
+
 @pytest.mark.parametrize("arch", ["sm90", "sm_9000", "gfx90a", ""])
 def test_target_of_a_pass(arch: str) -> None:
     done = opt(f"-convert-invariant-copy-to-nvvm=gpu-arch={arch}", stdin=GOOD)
