@@ -157,7 +157,7 @@ def test_option_that_is_neither_on_nor_off() -> None:
 
 
 def test_a_target_that_the_dsl_does_not_know() -> None:
-    with pytest.raises(DSLUserCodeError, match="expects one of .*sm_90a.* as the target, but got 'sm_75'"):
+    with pytest.raises(DSLUserCodeError, match=r"expects one of .*sm_90a.* as the target, but got 'sm_75'"):
         cute.compile(launch, *arguments(), options="--honor-cache-policy --gpu-arch sm_75")
     with pytest.raises(KeyError):
         cute.compile(launch, *arguments(), options="--gpu-arch sm_75")
