@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pandas as pd
@@ -56,20 +57,24 @@ def _markdown(table: pd.DataFrame) -> str:
 
 
 def plot(table: pd.DataFrame, note: str, path: Path) -> None:
-    """Speed of every competitor relative to the plugin, one group of bars a row of the table."""
+    """Speed of every competitor relative to the plugin: a line of points a row of the table."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     times = table.pivot_table(index=["workload", "shape"], columns="competitor", values="ms", sort=False)
-    relative = times.rdiv(times[PLUGIN], axis=0)
-    relative.index = [f"{workload}\n{shape}" for workload, shape in relative.index]
-    axes = relative[::-1].plot.barh(figsize=(11, 1.1 * len(relative) + 1.5), width=0.85, colormap="tab10")
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_xlabel(f"speed relative to the plugin (longer is faster)\n{note}", fontsize=8)
-    axes.tick_params(labelsize=8)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=4, fontsize=8, frameon=False)
-    plt.tight_layout()
-    plt.savefig(path, dpi=110)
-    plt.close()
+    relative = times.rdiv(times[PLUGIN], axis=0)[::-1]
+    figure, axes = plt.subplots(figsize=(11, 0.27 * len(relative) + 1.5))
+    markers = iter("osD^v<>PX*")
+    for name in relative.columns.drop(PLUGIN):
+        axes.plot(relative[name], range(len(relative)), next(markers), markersize=5, alpha=0.8, label=name)
+    axes.axvline(1, color="black", linewidth=1, label=PLUGIN)
+    axes.set_yticks(range(len(relative)), [f"{workload}: {shape}" for workload, shape in relative.index], fontsize=8)
+    axes.set_ylim(-1, len(relative))
+    axes.grid(alpha=0.3)
+    axes.set_xlabel(f"speed relative to the plugin: left of 1 is slower\n{textwrap.fill(note, 80)}", fontsize=8)
+    figure.legend(loc="upper center", ncols=5, fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0, 1, 0.95))
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
