@@ -13,7 +13,6 @@ import math
 import re
 
 from cutlass._mlir import ir
-from cutlass._mlir.dialects import func
 from cutlass._mlir.passmanager import PassManager
 
 from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
@@ -60,8 +59,10 @@ class Expansion:
         self._module = ir.Module.create(location)
         with location:
             with ir.InsertionPoint(self._module.body):
-                outcome = [value.type for value in results(copy)]
-                self._function = func.FuncOp("expansion", (types, outcome)).operation
+                type_ = ir.FunctionType.get(types, [value.type for value in results(copy)])
+                named = {"sym_name": ir.StringAttr.get("expansion"), "function_type": ir.TypeAttr.get(type_)}
+                # not the classes of the dialects, which take three times as long: a kernel may have but one copy
+                self._function = ir.Operation.create("func.func", attributes=named, regions=1)
             body = self._function.regions[0].blocks.append(*types, arg_locs=[location] * len(types))
             arguments = raw(body.arguments)
             self.policy = arguments.pop()
@@ -73,12 +74,18 @@ class Expansion:
                 alone = copy.clone()
                 for index, argument in enumerate(arguments):
                     alone.operands[index] = argument
-                func.ReturnOp(results(alone))
+                ir.Operation.create("func.return", operands=results(alone))
         pipeline.run(self._module.operation)
-        ops = [(op.name, op) for op in walk(self._function)]
-        self.loads = [op for name, op in ops if name in LOADS and _touches_global_memory(op)]
-        self.stores = [op for name, op in ops if name in STORES and _touches_global_memory(op)]
-        self.keeps_policy = self._take_policy_from_argument([op for name, op in ops if name in (GET_VALUE, SET_VALUE)])
+        self.loads: list[ir.Operation] = []
+        self.stores: list[ir.Operation] = []
+        fields: list[ir.Operation] = []
+        kinds = {**dict.fromkeys(LOADS, self.loads), **dict.fromkeys(STORES, self.stores)}
+        kinds |= dict.fromkeys((GET_VALUE, SET_VALUE), fields)
+        for op in walk(self._function):
+            kind = kinds.get(op.name)
+            if kind is not None and (kind is fields or _touches_global_memory(op)):
+                kind.append(op)
+        self.keeps_policy = self._take_policy_from_argument(fields)
 
     def _take_policy_from_argument(self, accesses: list[ir.Operation]) -> bool:
         """Let the expansion read the policy from its argument instead of out of the atom. Returns whether it does."""
