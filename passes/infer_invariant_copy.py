@@ -43,7 +43,6 @@ from cute_cache_policy.atoms import (
     EVICT_NORMAL_POLICY,
     AtomType,
     PolicyFlow,
-    PolicyTrace,
     copy_atom,
     policy_value,
     set_policy,
@@ -130,7 +129,10 @@ class LoadPattern:
         source, destination = operands(op)[1:3]
         if ", rmem" not in str(destination.type) or not self.is_proven(source) or needed_by_compiler(op):
             return False
-        trace = self._policies.trace(op) if atom.kind == "g2r" else PolicyTrace()
+        trace = self._policies.trace(op)
+        if trace.carries_policy and atom.kind != "g2r":
+            # the atom has no field for it: `convert-universal-copy-to-nvvm` lowers it, `verify-cache-policy` complains
+            return False
         expansion = self._expand(op, atom, trace.carries_policy)
         if expansion is None:
             return False

@@ -30,16 +30,21 @@ OPTIONS = {options!r}
 
 
 class Finder:
+    asks_others = False
+
     def find_spec(self, name, path=None, target=None):
-        if name != "cutlass":
+        if name != "cutlass" or self.asks_others:
             return None
-        sys.meta_path.remove(self)
         words = os.environ.get("CUTE_DSL_COMPILER_OPT", "")
         if not any(option in words for option in OPTIONS):
             return None
         from importlib.util import find_spec
 
-        spec = find_spec(name)
+        self.asks_others = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self.asks_others = False
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 

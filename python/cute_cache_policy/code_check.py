@@ -64,18 +64,19 @@ def hints_in_ptx(ptx: str) -> tuple[Counter[str], Counter[str]]:
     return hinted, bare
 
 
-def hints_in_sass(sass: str, target: Target) -> Counter[str]:
-    """How many accesses of each kind SASS makes through a descriptor that holds a policy.
+def hints_in_sass(sass: str, target: Target) -> tuple[Counter[str], Counter[str]]:
+    """How many accesses of each kind SASS makes through a descriptor that holds a policy, and through the default one.
 
     Raises CachePolicyError for one through a descriptor that nothing was written to.
     """
     hinted: Counter[str] = Counter()
+    bare: Counter[str] = Counter()
     for access in global_accesses(sass, target):
         if "nothing" in access.policy:
             raise CachePolicyError(f"'{access.mnemonic}' expects a policy in its descriptor, but got nothing")
-        if access.policy != "default":
-            hinted[next(kind for name, kind in _SASS_KINDS.items() if access.mnemonic.startswith(name))] += 1
-    return hinted
+        kind = next(kind for name, kind in _SASS_KINDS.items() if access.mnemonic.startswith(name))
+        (bare if access.policy == "default" else hinted)[kind] += 1
+    return hinted, bare
 
 
 def check(module: ir.Module, gpu_arch: str) -> None:
@@ -92,7 +93,7 @@ def check(module: ir.Module, gpu_arch: str) -> None:
     if find_nvdisasm() is None:
         _warn("nvdisasm (pip install nvidia-cuda-nvdisasm) is missing: the SASS was not looked at")
         return
-    _compare("SASS", hinted, hints_in_sass(disassemble(cubin), Target.parse(gpu_arch)), hinted + bare)
+    _compare("SASS", hinted, *hints_in_sass(disassemble(cubin), Target.parse(gpu_arch)))
 
 
 def _compile(module: ir.Module, kind: str, gpu_arch: str) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cutlass._mlir import ir
@@ -78,11 +79,16 @@ SAME_START = frozenset(
     {
         "builtin.unrealized_conversion_cast",
         "cute.coalesce",
+        "cute.composition",
         "cute.derefine",
+        "cute.flat_divide",
         "cute.get_iter",
         "cute.group_modes",
+        "cute.logical_divide",
         "cute.make_view",
         "cute.recast_iter",
+        "cute.tiled_divide",
+        "cute.zipped_divide",
         "llvm.addrspacecast",
         "llvm.bitcast",
     }
@@ -95,6 +101,15 @@ TO_INTEGER = frozenset({"cute.ptrtoint", "llvm.ptrtoint", "llvm.ptrtoaddr"})
 ARITHMETIC = frozenset(
     f"llvm.{name}" for name in ("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "zext", "sext", "trunc")
 ) | {"cute.assume", "llvm.mlir.constant", "builtin.unrealized_conversion_cast"}
+
+
+#: Arithmetic that can put an integer together from others bit by bit.
+BITWISE = frozenset({"arith.andi", "arith.ori", "arith.xori", "llvm.and", "llvm.or", "llvm.xor"})
+
+
+def _is_constant(value: ir.Value) -> bool:
+    owner = value.owner
+    return not isinstance(owner, ir.Block) and owner.operation.name in ("arith.constant", "llvm.mlir.constant")
 
 
 @dataclass(frozen=True)
@@ -251,6 +266,10 @@ class AddressFlow:
                 return _Holds.ALWAYS
             if op.name == "arith.select":
                 return _merge([visit(operand) for operand in operands(op)[1:]])
+            if op.name in BITWISE:
+                # with a constant it aligns an address; otherwise it may choose between two
+                most = max(map(visit, operands(op)))
+                return most if any(map(_is_constant, operands(op))) else min(most, _Holds.SOMETIMES)
             if op.name in ARITHMETIC or op.name.startswith("arith."):
                 return max(map(visit, operands(op)), default=_Holds.NEVER)
             loaded = True
@@ -276,7 +295,18 @@ class AddressFlow:
             found = self._same[argument] = self._find_same_memory(argument)
         return found
 
+    def may_overlap(self, argument: ir.Value) -> set[ir.Value]:
+        """The arguments of a kernel that some launch in the module passes a part of the same tensor for."""
+
+        def share(mine: ir.Value, its: ir.Value) -> bool:
+            return bool(self.origins(mine).arguments & self.origins(its).arguments)
+
+        return self._passed_alike(argument, share)
+
     def _find_same_memory(self, argument: ir.Value) -> set[ir.Value]:
+        return self._passed_alike(argument, self._is_same)
+
+    def _passed_alike(self, argument: ir.Value, alike: Callable[[ir.Value, ir.Value], bool]) -> set[ir.Value]:
         found = {argument}
         block = argument.owner
         if not isinstance(block, ir.Block) or block.owner.operation.name not in KERNEL_OPS:
@@ -285,7 +315,7 @@ class AddressFlow:
         for other in raw(block.arguments):
             if other != argument and is_address(other):
                 launches = zip(passed, self._passed(other))
-                found.update(other for mine, its in launches if self._is_same(mine, its))
+                found.update(other for mine, its in launches if alike(mine, its))
         return found
 
     def _passed(self, argument: ir.Value) -> list[ir.Value]:

@@ -20,7 +20,7 @@ from cutlass import Float32, Int32, Int64
 from cutlass._mlir import ir
 from cutlass._mlir.dialects import llvm
 from cutlass.cute.nvgpu import CacheEvictionPriority
-from cutlass.cute.typing import Pointer
+from cutlass.cute.typing import AddressSpace, Pointer
 from cutlass.cutlass_dsl import dsl_user_op
 
 from .bindings import FUNCTION_OPS
@@ -93,6 +93,9 @@ def fractional(
         CachePolicyError: if PTX has no such policy; it names the rule.
     """
     share = _number(fraction)
+    if share is not None and abs(share) < 2**-149:
+        # what PTX would read as zero
+        share = 0.0
     form = CreatePolicy(_priority(primary), None if secondary is None else _priority(secondary), fraction=share)
     _check(form)
     if share == 1.0:
@@ -132,8 +135,8 @@ def range(
     sizes = (_number(primary_size), _number(total_size))
     form = CreatePolicy(_priority(primary), None if secondary is None else _priority(secondary), sizes=sizes)
     _check(form)
-    if not isinstance(ptr, Pointer):
-        raise CachePolicyError(f"a range expects a pointer, such as 'tensor.iterator', but got {ptr!r}")
+    if not isinstance(ptr, Pointer) or ptr.memspace not in (AddressSpace.gmem, AddressSpace.generic):
+        raise CachePolicyError(f"a range expects a pointer to global memory, as 'tensor.iterator' is, but got {ptr!r}")
     dynamic = [_value(size, Int32, loc, ip) for size, known in zip((primary_size, total_size), sizes) if known is None]
     ip = ip or _outside_of_regions([ptr.value, *dynamic])
     values = [ptr.toint(loc=loc, ip=ip).ir_value(loc=loc, ip=ip), *dynamic]
@@ -178,7 +181,9 @@ def _check(form: CreatePolicy) -> None:
 def _number(number: Any) -> Any:
     """`number` if it is known at compile time, otherwise None."""
     value = getattr(number, "value", number)
-    return value if isinstance(value, (int, float)) else None
+    if not isinstance(value, (int, float, ir.Value)):
+        raise CachePolicyError(f"a cache policy expects a number, but got {number!r}")
+    return None if isinstance(value, ir.Value) else value
 
 
 def _value(number: Any, type_: Any, loc: ir.Location | None, ip: ir.InsertionPoint | None) -> ir.Value:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-from .bindings import operands, raw, walk
+from .bindings import operands, raw, results, walk
 from .dataflow import CallGraph
 from .effects import ASM_TEXT, CALLS, WRITERS, asm_may_write, at_line, destinations
 from .names import argument_name
-from .origins import AddressFlow, is_address, is_global, is_tma
+from .origins import TO_INTEGER, AddressFlow, is_address, is_global, is_tma
 
 __all__ = ["KERNEL_OPS", "Verdict", "prove"]
 
@@ -26,6 +26,8 @@ KERNEL_OPS = ("cuda.kernel", "cuda.func", "lir.func", "gpu.func")
 ATOMICS = frozenset(
     {"lir.atomic_generic", "llvm.atomicrmw", "llvm.cmpxchg", "nvvm.atomicrmw", "nvvm.multimem.red", "nvvm.red"}
 )
+
+SUBTRACTIONS = frozenset({"arith.subi", "llvm.sub"})
 
 #: Ops that write no global memory, besides those in `WRITERS`. Whatever is not listed may write anything.
 HARMLESS = re.compile(
@@ -91,8 +93,12 @@ def prove(kernel: ir.Operation, flow: AddressFlow, calls: CallGraph, allow_pdl: 
                 # what a TMA atom was made for shows in the launch alone
                 reason = f"an address of unknown origin is written{at_line(op, kernel)}"
             for argument in origins.arguments:
-                for same in flow.same_memory(argument):
+                for same in flow.may_overlap(argument):
                     written.setdefault(same, f"written{at_line(op, kernel)}")
+        if op.name in TO_INTEGER and any(use.owner.operation.name in SUBTRACTIONS for use in results(op)[0].uses):
+            # added to the other address, the difference leads from that one here
+            for argument in flow.origins(operands(op)[0]).arguments:
+                written.setdefault(argument, f"its distance to another address is computed{at_line(op, kernel)}")
         if reason:
             break
     else:

@@ -26,6 +26,8 @@ WRITES = [
     "@ p st.global.b32 [$0], $1;",
     "/* one\n bar */ st.global.b32 [$0], $1;",
     "MACRO [$0], $1;",
+    "cp.async.bulk\n\t.global .shared::cta.bulk_group [$0], [$1], 256;",
+    "$(st.global.b32 [$0], $1;$|$)",
     "mov.b32 $0, $1;\n\tst.global.b32 [$2], $1;",
     "{ .reg .b32 t; mov.b32 t, $1; st.volatile.global.b32 [$0], t; }",
     "again: st.relaxed.gpu.global.b32 [$0], $1;",

@@ -10,6 +10,7 @@ from typing import Any
 import cutlass
 import pytest
 from cutlass import Float32, Int32, Int64, cute
+from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.cute.nvgpu import CacheEvictionPriority, L2PrefetchSize, LoadCacheMode, MemoryOrder, MemoryScope, cpasync
 from cutlass.cute.runtime import make_fake_compact_tensor
 
@@ -387,3 +388,55 @@ def test_report_names_what_ended_the_proof() -> None:
             loads(body)
         # without line information, releases from 4.7 on know no line
         assert {record.reason.partition(" at line")[0] for record in report.arguments} == {reason}
+
+
+def by_distance(data: Any, out: Any) -> None:
+    """Writes `data` through `out` and the distance between the two."""
+    values = autovec(tile(data))
+    distance = (data.iterator.toint() - out.iterator.toint()) // 4
+    (out.iterator + distance + thread()).store(values[0])
+
+
+def by_mask(data: Any, out: Any) -> None:
+    """Writes to `out`, or to an address that was loaded: chosen bit by bit."""
+    values = autovec(tile(data))
+    loaded = cute.recast_tensor(out, Int64)[0]
+    mask = Int64(thread() % 2) - Int64(1)
+    chosen = (out.iterator.toint() & mask) | (loaded & ~mask)
+    target = cute.make_ptr(Float32, chosen, cute.AddressSpace.gmem, assumed_align=4)
+    cute.make_tensor(target, cute.make_layout((THREADS,)))[thread()] = values[0]
+
+
+@pytest.mark.parametrize("body", [by_distance, by_mask])
+def test_address_put_together_from_others_ends_the_proof(body: Callable[[Any, Any], None]) -> None:
+    found = loads(body)
+    assert found and not any(".nc" in load for load in found)
+
+
+@pytest.mark.parametrize("view", [cute.zipped_divide, cute.tiled_divide, cute.local_tile])
+def test_views_of_one_tensor_on_the_host_are_the_same_memory(view: Any) -> None:
+    @cute.kernel
+    def kernel(read: cute.Tensor, other: cute.Tensor, written: cute.Tensor):
+        total = fragment()
+        total.store(autovec(tile_of(read)).load() + autovec(tile_of(other)).load())
+        cute.autovec_copy(total, tile_of(written))
+
+    def tile_of(tensor: Any) -> Any:
+        return tile(cute.make_tensor(tensor.iterator, cute.make_layout((THREADS * VECTOR,))))
+
+    def seen(tensor: Any) -> Any:
+        return view(tensor, (VECTOR,), (0,)) if view is cute.local_tile else view(tensor, (VECTOR,))
+
+    @cute.jit
+    def launch(data: cute.Tensor, other: cute.Tensor):
+        kernel(seen(data), seen(other), seen(data)).launch(grid=[1, 1, 1], block=[THREADS, 1, 1])
+
+    tensors = [make_fake_compact_tensor(Float32, (THREADS * VECTOR,), assumed_align=16) for _ in range(2)]
+    found = global_loads(compile_to_ptx(launch, *tensors, options="--infer-invariant-copy"))
+    assert sorted(found) == ["ld.global.nc.v4.b32", "ld.global.v4.b32"]
+
+
+def test_a_policy_that_a_universal_copy_loses_is_no_secret_to_the_verifier() -> None:
+    body = reads(lambda source: copied(cute.nvgpu.CopyUniversalOp(), source, policy=EVICT_FIRST))
+    with pytest.raises(DSLUserCodeError, match="expects its cache policy to reach memory"):
+        loads(body, options="--infer-invariant-copy --verify-cache-policy")

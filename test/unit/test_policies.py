@@ -155,7 +155,7 @@ ERRORS = {
     ),
     "range of a tensor": (
         lambda: policies.range("x", policies.EVICT_LAST, None, 1, 1),
-        "such as 'tensor.iterator', but got 'x'",
+        "as 'tensor.iterator' is, but got 'x'",
     ),
     "cache_policy=NO_ALLOCATE": (lambda: policies.as_value(NO_ALLOCATE), "but got NO_ALLOCATE (PTX ISA 9.7.9.18)"),
 }

@@ -110,3 +110,18 @@ def test_cache_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert key.startswith("cute-cache-policy-") and "-dsl-4." in key
     monkeypatch.setattr(cute_cache_policy._dsl, "_turned_on", {cute_cache_policy.HonorCachePolicy})
     assert cute_cache_policy.cache_key() == f"{key}+honor-cache-policy"
+
+
+def test_autoload_survives_a_look_for_the_dsl(tmp_path: Path) -> None:
+    """Many programs ask `find_spec` whether a package is there before they import it."""
+    autoload.switch("on", tmp_path)
+    program = (
+        f"import site; site.addsitedir({str(tmp_path)!r})\n"
+        "import importlib.util, sys\n"
+        "assert importlib.util.find_spec('cutlass')\n"
+        "import cutlass\n"
+        "print('cute_cache_policy' in sys.modules)\n"
+    )
+    environment = {**os.environ, "CUTE_DSL_COMPILER_OPT": "honor-cache-policy", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
