@@ -44,22 +44,13 @@ from typing import ClassVar
 
 from cutlass._mlir import ir, rewrite
 
-from cute_cache_policy import reporting
 from cute_cache_policy.asm import emit_load, load_form
-from cute_cache_policy.atoms import (
-    COPY_OPS,
-    EVICT_NORMAL_POLICY,
-    AtomType,
-    PolicyFlow,
-    copy_atom,
-    policy_value,
-    set_policy,
-)
+from cute_cache_policy.atoms import COPY_OPS, AtomType, copy_atom
 from cute_cache_policy.bindings import operands
-from cute_cache_policy.dataflow import CallGraph
 from cute_cache_policy.diagnostics import error, warn
 from cute_cache_policy.effects import WrittenMemory
-from cute_cache_policy.expansion import Expander, Expansion
+from cute_cache_policy.expansion import Expansion
+from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.pass_manager import Pass, apply_patterns
 from cute_cache_policy.ptx import Target
 
@@ -72,25 +63,23 @@ class InvariantCopyPattern:
 
     def __init__(self, module: ir.Operation, target: Target) -> None:
         self._target = target
-        calls = CallGraph(module)
-        self._flow = PolicyFlow(calls)
-        self._written = WrittenMemory(module, calls)
-        self._expander = Expander()
+        self._lowering = CopyLowering(module)
+        self._written = WrittenMemory(module, self._lowering.calls)
         # one each, because the loads of what a copy expands to are rewritten in place
-        self._coherent = Expander()
+        self._coherent = CopyLowering(module)
 
     def __call__(self, op: ir.Operation, rewriter: rewrite.PatternRewriter) -> bool:
         atom = copy_atom(op)
         if atom is None or atom.kind != "g2r" or not atom.invariant:
             # the compiler lowers other copies as they are written
             return False
-        hinted = (trace := self._flow.trace(op)).carries_policy
+        hinted = (trace := self._lowering.trace(op)).carries_policy
         if not hinted and not atom.qualified:
             # a bare invariant load is already what the user asked for
             return False
         demoted = ""
         if write := self._written.by(operands(op)[1]):
-            expansion, _ = self._expand(self._coherent, op, atom.coherent(operands(op)[0].type), hinted)
+            expansion, _ = self._coherent.expand(op, atom.coherent(operands(op)[0].type), hinted)
             lost = ", without its static L2 priority" if atom.static_l2_priority else ""
             warn(op, f"becomes a coherent load{lost}, because {write}: use invariant=False")
             demoted = f"coherent, because {write}"
@@ -99,29 +88,17 @@ class InvariantCopyPattern:
                 # this release of the compiler needs no help
                 return False
             # not the invariant loads, which pack their data otherwise: ptxas is to see what it sees without the promise
-            expansion, is_new = self._expand(self._expander, op, atom.coherent(operands(op)[0].type), hinted)
+            expansion, is_new = self._lowering.expand(op, atom.coherent(operands(op)[0].type), hinted)
             if is_new:
                 self._make_loads_non_coherent(op, atom, expansion, hinted)
-        for edge in trace.bare if hinted else ():
-            set_policy(edge, EVICT_NORMAL_POLICY)
-        reporting.note(op, expansion, demoted, policy=hinted)
-        expansion.inline(op, policy_value(op, atom) if hinted else None)
-        rewriter.erase_op(op)
+        self._lowering.replace(op, atom, trace, expansion, rewriter, demoted)
         return True
-
-    def _expand(
-        self, expander: Expander, op: ir.Operation, atom_type: ir.Type | None, hinted: bool
-    ) -> tuple[Expansion, bool]:
-        try:
-            return expander.expand(op, atom_type, sets_policy=hinted)
-        except ir.MLIRError as failure:
-            raise error(op, f"expects an op that 'cute-expand-ops' can expand, but got: {failure}") from failure
 
     def _compiler_keeps_policy(self, op: ir.Operation) -> bool:
         """Whether the compiler's own expansion of an invariant copy has a use for the policy; one copy tells."""
         cls = type(self)
         if cls.keeps_policy is None:
-            cls.keeps_policy = self._expand(self._expander, op, None, True)[0].keeps_policy
+            cls.keeps_policy = self._lowering.expand(op)[0].keeps_policy
         return cls.keeps_policy
 
     def _make_loads_non_coherent(self, op: ir.Operation, atom: AtomType, expansion: Expansion, hinted: bool) -> None:

@@ -38,19 +38,11 @@ from cutlass._mlir import ir, rewrite
 
 from cute_cache_policy import reporting
 from cute_cache_policy.asm import emit_load, load_form
-from cute_cache_policy.atoms import (
-    COPY_OPS,
-    EVICT_NORMAL_POLICY,
-    AtomType,
-    PolicyFlow,
-    copy_atom,
-    policy_value,
-    set_policy,
-)
+from cute_cache_policy.atoms import COPY_OPS, AtomType, copy_atom
 from cute_cache_policy.bindings import enclosing, operands
 from cute_cache_policy.dataflow import CallGraph
-from cute_cache_policy.diagnostics import error
-from cute_cache_policy.expansion import LOADS, Expander, Expansion
+from cute_cache_policy.expansion import LOADS, Expansion
+from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.origins import AddressFlow, is_global
 from cute_cache_policy.pass_manager import Pass, apply_patterns
 from cute_cache_policy.proofs import KERNEL_OPS, prove
@@ -90,8 +82,7 @@ class LoadPattern:
         self._never_written = never_written
         self._flow = flow
         self._target = target
-        self._policies = PolicyFlow(CallGraph(module))
-        self._expander = Expander()
+        self._lowering = CopyLowering(module)
         self._usable: dict[Expansion, bool] = {}
 
     def is_proven(self, address: ir.Value) -> bool:
@@ -129,26 +120,19 @@ class LoadPattern:
         source, destination = operands(op)[1:3]
         if ", rmem" not in str(destination.type) or not self.is_proven(source) or needed_by_compiler(op):
             return False
-        trace = self._policies.trace(op)
+        trace = self._lowering.trace(op)
         if trace.carries_policy and atom.kind != "g2r":
             # the atom has no field for it: `convert-universal-copy-to-nvvm` lowers it, `verify-cache-policy` complains
             return False
         expansion = self._expand(op, atom, trace.carries_policy)
         if expansion is None:
             return False
-        for edge in trace.bare if trace.carries_policy else ():
-            set_policy(edge, EVICT_NORMAL_POLICY)
-        reporting.note(op, expansion, "inferred to be invariant", policy=trace.carries_policy)
-        expansion.inline(op, policy_value(op, atom) if trace.carries_policy else None)
-        rewriter.erase_op(op)
+        self._lowering.replace(op, atom, trace, expansion, rewriter, "inferred to be invariant")
         return True
 
     def _expand(self, op: ir.Operation, atom: AtomType | None, hinted: bool) -> Expansion | None:
         """The expansion of `op` with non-coherent loads, or None if PTX has no such loads."""
-        try:
-            expansion, is_new = self._expander.expand(op, sets_policy=hinted)
-        except ir.MLIRError as failure:
-            raise error(op, f"expects an op that 'cute-expand-ops' can expand, but got: {failure}") from failure
+        expansion, is_new = self._lowering.expand(op, sets_policy=hinted)
         if is_new:
             usable = self._usable[expansion] = all(map(can_be_non_coherent, expansion.loads))
             for load in expansion.loads if usable else ():

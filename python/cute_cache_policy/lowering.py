@@ -18,7 +18,8 @@ class CopyLowering:
     """Replaces copies of one module by expansions."""
 
     def __init__(self, module: ir.Operation) -> None:
-        self._flow = PolicyFlow(CallGraph(module))
+        self.calls = CallGraph(module)
+        self._flow = PolicyFlow(self.calls)
         self._expander = Expander()
 
     def trace(self, op: ir.Operation) -> PolicyTrace:
@@ -54,10 +55,15 @@ class CopyLowering:
         trace: PolicyTrace,
         expansion: Expansion,
         rewriter: rewrite.PatternRewriter,
+        remark: str = "",
     ) -> None:
-        """Put `expansion` in the place of `op`, on the policy of the path taken: normal priority where none was set."""
-        for edge in trace.bare:
+        """Put `expansion` in the place of `op`, on the policy of the path taken: normal priority where none was set.
+
+        A copy that carries no policy on any path gets none; `remark` is for the report.
+        """
+        hinted = trace.carries_policy
+        for edge in trace.bare if hinted else ():
             set_policy(edge, EVICT_NORMAL_POLICY)
-        reporting.note(op, expansion)
-        expansion.inline(op, policy_value(op, atom))
+        reporting.note(op, expansion, remark, policy=hinted)
+        expansion.inline(op, policy_value(op, atom) if hinted else None)
         rewriter.erase_op(op)

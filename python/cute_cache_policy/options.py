@@ -39,13 +39,11 @@ class VerifyCachePolicy(_dsl.FlagOption, name="verify-cache-policy"):
 OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy, InferInvariantCopy, VerifyCachePolicy]
 
 
-def passes_for(trace: _dsl.Trace) -> list[Pass]:
+def passes_for(trace: _dsl.Trace, recorded: bool) -> list[Pass]:
     """The passes that the options of a trace ask for, in order."""
     from . import passes as rooms
 
     passes: list[Pass] = []
-    # a pass costs time on every call of a jit function, also one that finds nothing
-    recorded = has_records(trace.module.operation)
     if HonorCachePolicy in trace.enabled:
         passes.append(rooms.ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
         passes.append(rooms.ConvertCoherentCopyToNVVM())
@@ -59,14 +57,14 @@ def passes_for(trace: _dsl.Trace) -> list[Pass]:
     return passes
 
 
-def checks_for(trace: _dsl.Trace) -> list[Pass]:
+def checks_for(trace: _dsl.Trace, recorded: bool) -> list[Pass]:
     """The passes behind those: what looks, and what takes the records of policies out again."""
     from . import passes as rooms
 
     passes: list[Pass] = []
     if VerifyCachePolicy in trace.enabled:
         passes.append(rooms.VerifyCachePolicy())
-    if has_records(trace.module.operation):
+    if recorded:
         passes.append(rooms.StripPolicyRecord())
     return passes
 
@@ -74,11 +72,13 @@ def checks_for(trace: _dsl.Trace) -> list[Pass]:
 def after_trace(trace: _dsl.Trace) -> None:
     """Run the passes over a traced module."""
     with reporting.compiling(trace.function, trace.gpu_arch):
+        # a pass costs time on every call of a jit function, also one that finds nothing
+        recorded = has_records(trace.module.operation)
         # the DSL verifies the module itself, right after this
-        run(trace.module, passes_for(trace), verify=False)
+        run(trace.module, passes_for(trace, recorded), verify=False)
         if reporting.active():
             reporting.note_rest(trace.module.operation)
-        if checks := checks_for(trace):
+        if checks := checks_for(trace, recorded):
             run(trace.module, checks, verify=False)
         if VerifyCachePolicy in trace.enabled:
             code_check.check(trace.module, trace.gpu_arch)
