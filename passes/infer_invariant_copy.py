@@ -45,7 +45,7 @@ from cute_cache_policy.expansion import LOADS, Expansion
 from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.origins import AddressFlow, is_global
 from cute_cache_policy.pass_manager import Pass, apply_patterns
-from cute_cache_policy.proofs import KERNEL_OPS, prove
+from cute_cache_policy.proofs import PROVEN_OPS, prove
 from cute_cache_policy.ptx import Target
 from cute_cache_policy.restriction import marked_arguments
 
@@ -162,7 +162,7 @@ class InferInvariantCopy(Pass):
         calls = CallGraph(module)
         flow = AddressFlow(calls)
         kernels: list[ir.Operation] = []
-        apply_patterns(module, dict.fromkeys(KERNEL_OPS, lambda op, _: bool(kernels.append(op))))
+        apply_patterns(module, dict.fromkeys(PROVEN_OPS, lambda op, _: bool(kernels.append(op))))
         never_written: set[ir.Value] = set()
         for kernel in kernels:
             marked = marked_arguments(kernel, flow)

@@ -87,7 +87,7 @@ def asm_may_write(text: str) -> bool:
 
     Operands in braces are taken for statements of their own; like directives, they have no instruction.
     """
-    text = re.sub(r"(?s)/\*.*?\*/|//[^\n]*|^\s*\.(?:loc|file)\b[^\n]*", " ", text)
+    text = re.sub(r"(?s)/\*.*?\*/|//[^\n]*", " ", text)
     # a name may be broken anywhere in front of a dot; `$(`, `$|` and `$)` are LLVM's alternatives
     for statement in re.split(r"[;{}\n]|\$[(|)]", re.sub(r"\s+(?=[.:])", "", text)):
         statement = re.sub(r"^\s*(?:[\w$%]+:\s*)*(?:@\s*!?\s*[\w$%.]+\s+)?", "", statement)

@@ -17,10 +17,10 @@ from .effects import ASM_TEXT, CALLS, WRITERS, asm_may_write, at_line, destinati
 from .names import argument_name
 from .origins import TO_INTEGER, AddressFlow, is_address, is_global, is_tma
 
-__all__ = ["KERNEL_OPS", "Verdict", "prove"]
+__all__ = ["PROVEN_OPS", "Verdict", "prove"]
 
 #: Kernels, and functions that kernels written elsewhere call.
-KERNEL_OPS = ("cuda.kernel", "cuda.func", "lir.func", "gpu.func")
+PROVEN_OPS = ("cuda.kernel", "cuda.func", "lir.func", "gpu.func")
 
 #: Read-modify-write accesses: other threads take part in them, so the kernel communicates while it runs.
 ATOMICS = frozenset(
