@@ -14,9 +14,9 @@ from typing import Any
 from cutlass import cute
 
 import cute_cache_policy  # noqa: F401 - registers the options
+from cute_cache_policy.codegen import disassemble
 from cute_cache_policy.ptx import Target
-
-from .sass import disassemble, global_accesses
+from cute_cache_policy.sass import global_accesses
 
 __all__ = ["show"]
 

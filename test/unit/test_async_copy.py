@@ -11,8 +11,9 @@ from cutlass import Float32, Int64, cute
 from cutlass.cute.runtime import make_fake_compact_tensor
 
 from cute_cache_policy import _dsl
+from cute_cache_policy.codegen import disassemble
 from cute_cache_policy.ptx import Target
-from support.sass import disassemble, global_accesses
+from cute_cache_policy.sass import global_accesses
 
 EVICT_FIRST = 0x12F0000000000000
 

@@ -18,8 +18,9 @@ from cutlass import Float32, Int32, Int64, cute
 from cutlass.cutlass_dsl import CuTeDSL
 
 from cute_cache_policy import HonorCachePolicy, _dsl
+from cute_cache_policy.codegen import disassemble
 from cute_cache_policy.ptx import Target
-from support.sass import disassemble, global_accesses
+from cute_cache_policy.sass import global_accesses
 from support.scale import EVICT_FIRST, HINTED, arguments, copy_vector, launch, loads
 
 EVICT_LAST = 0x14F0000000000000
@@ -136,7 +137,8 @@ def run(program: str, directory: Path, **settings: str) -> None:
 EXPORT = """
 import cute_cache_policy, sys
 from cutlass import cute
-from support.sass import disassemble, global_accesses
+from cute_cache_policy.codegen import disassemble
+from cute_cache_policy.sass import global_accesses
 from support.scale import arguments, launch
 
 ours = cute.compile(launch, *arguments(), options="--honor-cache-policy")
@@ -204,7 +206,8 @@ IMPLICIT_CALL = """
 import os
 import cute_cache_policy
 from cutlass.cutlass_dsl import CuTeDSL
-from support.sass import disassemble, global_accesses
+from cute_cache_policy.codegen import disassemble
+from cute_cache_policy.sass import global_accesses
 from support.scale import HINTED, launch_pointers, pointers
 
 hashes = []
@@ -243,7 +246,8 @@ import cutlass.jax
 import jax
 import sys
 from cutlass import cute
-from support.sass import disassemble, global_accesses
+from cute_cache_policy.codegen import disassemble
+from cute_cache_policy.sass import global_accesses
 from support.scale import kernel
 
 @cute.jit
