@@ -5,17 +5,16 @@ from __future__ import annotations
 import warnings
 
 import cutlass
+import numpy as np
 import pytest
 from cutlass import Float32, Int64, cute
-from cutlass.cute.runtime import from_dlpack
 
 from cute_cache_policy import CachePolicyWarning
-
-torch = pytest.importorskip("torch", reason="PyTorch is missing")
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+from support.device import Array
 
 EVICT_LAST = 0x14F0000000000000
 VECTOR, THREADS, BLOCKS = 4, 64, 128
+SIZE = VECTOR * THREADS * BLOCKS
 
 
 @cute.kernel
@@ -39,20 +38,20 @@ def add_in_place(residual: cute.Tensor, x: cute.Tensor, y: cute.Tensor, policy: 
 
 
 @cute.jit
-def launch(residual: cute.Tensor, x: cute.Tensor, y: cute.Tensor, policy: Int64, reload: cutlass.Constexpr):
-    add_in_place(residual, x, y, policy, reload).launch(grid=[BLOCKS, 1, 1], block=[THREADS, 1, 1])
+def launch(residual: cute.Pointer, x: cute.Pointer, y: cute.Pointer, policy: Int64, reload: cutlass.Constexpr):
+    tensors = [cute.make_tensor(pointer, cute.make_layout(SIZE)) for pointer in (residual, x, y)]
+    add_in_place(*tensors, policy, reload).launch(grid=[BLOCKS, 1, 1], block=[THREADS, 1, 1])
 
 
 @pytest.mark.parametrize("reload", [False, True], ids=["load_then_store", "load_again_after_store"])
 def test_in_place_kernels_are_sequential(reload: bool) -> None:
-    residual, x = (torch.randn(BLOCKS * THREADS * VECTOR, device="cuda") for _ in range(2))
-    expected = residual + x
-    y = torch.full_like(x, float("nan"))
-    tensors = [from_dlpack(tensor, assumed_align=16) for tensor in (residual, x, y)]
+    random = np.random.default_rng(0)
+    residual, x = (random.standard_normal(SIZE, np.float32) for _ in range(2))
+    arrays = [Array(values) for values in (residual, x, np.full_like(x, np.nan))]
+    pointers = [array.pointer(Float32) for array in arrays]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CachePolicyWarning)
-        compiled = cute.compile(launch, *tensors, Int64(EVICT_LAST), reload, options="--honor-cache-policy")
-    compiled(*tensors, Int64(EVICT_LAST))
-    torch.cuda.synchronize()
-    assert torch.equal(residual, expected)
-    assert torch.equal(y, expected)
+        compiled = cute.compile(launch, *pointers, Int64(EVICT_LAST), reload, options="--honor-cache-policy")
+    compiled(*pointers, Int64(EVICT_LAST))
+    assert np.array_equal(arrays[0].numpy(), residual + x)
+    assert np.array_equal(arrays[2].numpy(), residual + x)

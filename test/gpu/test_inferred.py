@@ -1,47 +1,22 @@
-"""`--infer-invariant-copy` changes no value: not in the coverage matrix, not in kernels that read what they write."""
+"""`--infer-invariant-copy` in kernels that read what they write: what they compute, and which loads are non-coherent.
+
+As a script it launches those kernels, for the tests that let Nsight Compute count their loads.
+"""
 
 from __future__ import annotations
 
-import zlib
-from dataclasses import replace
 from typing import Any
 
 import cutlass
+import numpy as np
 import pytest
 from cutlass import Float32, Int32, cute
-from cutlass.cute.runtime import from_dlpack
 
 import cute_cache_policy  # noqa: F401  registers the option
-from support.cells import BITS, LAYOUTS, SOURCE_VECTORS, THREADS, TYPES, Cell
+from support.device import Array
+from support.ncu import Launch, profile
 
-torch = pytest.importorskip("torch", reason="PyTorch is missing")
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-
-EVICT_FIRST = 0x12F0000000000000
-POISON, GUARD = 0xCB, 256
-
-
-def cells() -> list[Cell]:
-    """A fifth of the coverage matrix, with every type, width and layout in it."""
-    every = (Cell(t, bits, layout, True, False) for t in TYPES for bits in BITS for layout in LAYOUTS)
-    return [cell for cell in every if cell.exists][::5]
-
-
-@pytest.mark.parametrize("cell", cells(), ids=repr)
-def test_a_cell_loads_what_it_loads_without_the_option(cell: Cell) -> None:
-    generator = torch.Generator().manual_seed(zlib.crc32(repr(cell).encode()))
-    highest = 2 if cell.type_name == "Boolean" else 256
-    source = torch.randint(0, highest, (SOURCE_VECTORS * cell.bits // 8,), dtype=torch.uint8, generator=generator)
-    limit = int(torch.randint(1, SOURCE_VECTORS, (1,), generator=generator))
-    on_gpu = source.cuda()
-    target = torch.full((THREADS * cell.vectors * cell.bits // 8 + GUARD,), POISON, dtype=torch.uint8, device="cuda")
-    compiled = replace(cell, invariant=False).compile("--infer-invariant-copy")
-    compiled(*cell.arguments(on_gpu.data_ptr(), target.data_ptr(), EVICT_FIRST, limit))
-    torch.cuda.synchronize()
-    assert target.cpu().numpy().tobytes() == cell.expected(source.numpy().tobytes(), limit) + bytes([POISON] * GUARD)
-
-
-BLOCKS, VECTOR = 64, 4
+BLOCKS, THREADS, VECTOR = 64, 32, 4
 SIZE = BLOCKS * THREADS * VECTOR
 
 
@@ -78,45 +53,67 @@ def neighbours(data: cute.Tensor, x: cute.Tensor, out: cute.Tensor):
     out[at] = data[other]
 
 
-def expected_reload(data: Any, x: Any) -> tuple[Any, Any]:
+def after_reload(data: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     total = data + x + x + x
     return total, total
 
 
-def expected_prefix(data: Any, x: Any) -> tuple[Any, Any]:
-    rows, total = x.view(-1, VECTOR).clone(), data.clone().view(-1, VECTOR)
+def after_prefix(data: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rows, total = x.reshape(-1, VECTOR), data.reshape(-1, VECTOR).copy()
     total[:, 0] += rows[:, 0]
     for i in range(1, VECTOR):
         total[:, i] = total[:, i - 1] + rows[:, i]
-    out = total.clone()
+    out = total.copy()
     out[:, 0] = 0
-    return total.flatten(), out.flatten()
+    return total.ravel(), out.ravel()
 
 
-def expected_neighbours(data: Any, x: Any) -> tuple[Any, Any]:
-    first = x.view(BLOCKS, THREADS, VECTOR)[:, :, 0]
-    changed, out = data.clone().view(BLOCKS, THREADS, VECTOR), torch.zeros_like(data).view(BLOCKS, THREADS, VECTOR)
+def after_neighbours(data: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    first = x.reshape(BLOCKS, THREADS, VECTOR)[:, :, 0]
+    changed, out = data.reshape(BLOCKS, THREADS, VECTOR).copy(), np.zeros((BLOCKS, THREADS, VECTOR), np.float32)
     changed[:, :, 0] = first
-    out[:, :, 0] = first.roll(-1, dims=1)
-    return changed.flatten(), out.flatten()
+    out[:, :, 0] = np.roll(first, -1, axis=1)
+    return changed.ravel(), out.ravel()
 
 
-KERNELS = [(reload, expected_reload), (prefix, expected_prefix), (neighbours, expected_neighbours)]
+KERNELS = {reload: after_reload, prefix: after_prefix, neighbours: after_neighbours}
 
 
-@pytest.mark.parametrize(("kernel", "expected"), KERNELS)
-def test_kernels_that_read_what_they_write(kernel: Any, expected: Any) -> None:
+def check(kernel: Any) -> None:
+    """Run a kernel, compiled with the option, on random numbers."""
+
     @cute.jit
-    def launch(data: cute.Tensor, x: cute.Tensor, out: cute.Tensor):
-        kernel(data, x, out).launch(grid=[BLOCKS, 1, 1], block=[THREADS, 1, 1])
+    def launch(data: cute.Pointer, x: cute.Pointer, out: cute.Pointer):
+        tensors = [cute.make_tensor(pointer, cute.make_layout(SIZE)) for pointer in (data, x, out)]
+        kernel(*tensors).launch(grid=[BLOCKS, 1, 1], block=[THREADS, 1, 1])
 
-    data, x = (torch.randint(0, 100, (SIZE,), device="cuda").float() for _ in range(2))
-    out = torch.zeros_like(x)
-    want_data, want_out = expected(data, x)
-    tensors = [from_dlpack(tensor, assumed_align=16) for tensor in (data, x, out)]
-    assert data.dtype == torch.float32 and tensors[0].element_type is Float32
-    compiled = cute.compile(launch, *tensors, options="--infer-invariant-copy")
-    compiled(*tensors)
-    torch.cuda.synchronize()
-    assert torch.equal(data, want_data)
-    assert torch.equal(out, want_out)
+    random = np.random.default_rng(0)
+    data, x = (random.integers(0, 100, SIZE).astype(np.float32) for _ in range(2))
+    arrays = [Array(values) for values in (data, x, np.zeros_like(x))]
+    pointers = [array.pointer(Float32) for array in arrays]
+    cute.compile(launch, *pointers, options="--infer-invariant-copy")(*pointers)
+    want_data, want_out = KERNELS[kernel](data, x)
+    assert np.array_equal(arrays[0].numpy(), want_data)
+    assert np.array_equal(arrays[2].numpy(), want_out)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_that_read_what_they_write(kernel: Any) -> None:
+    check(kernel)
+
+
+@pytest.fixture(scope="module")
+def launches() -> dict[Any, Launch]:
+    """What was counted for each of KERNELS."""
+    return dict(zip(KERNELS, profile(__file__, "|".join(kernel.__name__ for kernel in KERNELS)), strict=True))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_never_written_is_loaded_non_coherently(kernel: Any, launches: dict[Any, Launch]) -> None:
+    # `x` is, `data` is not
+    assert launches[kernel].non_coherent == {True, False}
+
+
+if __name__ == "__main__":
+    for kernel in KERNELS:
+        check(kernel)

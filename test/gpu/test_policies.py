@@ -8,17 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import cutlass
+import numpy as np
 import pytest
-from cutlass import Float32, cute
+from cutlass import Float32, Int64, cute
 from cutlass.cute.nvgpu import CacheEvictionPriority, CopyG2ROp
-from cutlass.cute.runtime import from_dlpack
 
 from cute_cache_policy import policies
 from cute_cache_policy.ptx import CONSTANT_POLICIES, L2Priority
-from support.l2 import shares
-
-torch = pytest.importorskip("torch", reason="PyTorch is missing")
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+from support.device import Array
+from support.ncu import Launch, profile
 
 FIRST, LAST = CacheEvictionPriority.EVICT_FIRST, CacheEvictionPriority.EVICT_LAST
 PRIORITIES = [CacheEvictionPriority[priority.name] for priority in L2Priority]
@@ -44,16 +42,17 @@ def policy_values(out: cute.Tensor, share: Float32):
 
 
 @cute.jit
-def make_policies(out: cute.Tensor, share: Float32):
-    policy_values(out, share).launch(grid=[1, 1, 1], block=[1, 1, 1])
+def make_policies(out: cute.Pointer, share: Float32):
+    values = cute.make_tensor(out, cute.make_layout(len(PRIORITIES)))
+    policy_values(values, share).launch(grid=[1, 1, 1], block=[1, 1, 1])
 
 
 def test_a_constant_policy_is_what_createpolicy_makes() -> None:
     # a share that only the launch knows, so that the instruction has to compute it
-    out = torch.zeros(len(PRIORITIES), dtype=torch.int64, device="cuda")
-    compiled = cute.compile(make_policies, from_dlpack(out), Float32(0.0))
-    compiled(from_dlpack(out), Float32(1.0))
-    assert out.tolist() == [CONSTANT_POLICIES[priority] for priority in L2Priority]
+    out = Array(np.zeros(len(PRIORITIES), np.int64))
+    compiled = cute.compile(make_policies, out.pointer(Int64), Float32(0.0))
+    compiled(out.pointer(Int64), Float32(1.0))
+    assert out.numpy().tolist() == [CONSTANT_POLICIES[priority] for priority in L2Priority]
 
 
 @cute.kernel
@@ -68,31 +67,31 @@ def stream_kernel(src: cute.Tensor, dst: cute.Tensor, make_policy: cutlass.Const
 
 
 @cute.jit
-def stream(src: cute.Tensor, dst: cute.Tensor, make_policy: cutlass.Constexpr):
-    stream_kernel(src, dst, make_policy).launch(grid=[BYTES // 16 // THREADS, 1, 1], block=[THREADS, 1, 1])
+def stream(src: cute.Pointer, dst: cute.Pointer, make_policy: cutlass.Constexpr):
+    tensors = [cute.make_tensor(pointer, cute.make_layout(BYTES // 4)) for pointer in (src, dst)]
+    stream_kernel(*tensors, make_policy).launch(grid=[BYTES // 16 // THREADS, 1, 1], block=[THREADS, 1, 1])
 
 
 def main() -> None:
-    source = torch.rand(BYTES // 4, dtype=torch.float32, device="cuda")
+    source = np.random.default_rng(0).random(BYTES // 4, np.float32)
     for name, make_policy, _, _ in STREAMS:
-        target = torch.zeros_like(source)
-        tensors = [from_dlpack(tensor, assumed_align=16) for tensor in (source, target)]
-        cute.compile(stream, *tensors, make_policy, options="--honor-cache-policy")(*tensors)
-        torch.cuda.synchronize()
-        assert torch.equal(source, target), name
+        arrays = [Array(source), Array(np.zeros_like(source))]
+        pointers = [array.pointer(Float32) for array in arrays]
+        cute.compile(stream, *pointers, make_policy, options="--honor-cache-policy")(*pointers)
+        assert np.array_equal(source, arrays[1].numpy()), name
 
 
 @pytest.fixture(scope="module")
-def counted() -> list[dict[str, float]]:
-    """For each of STREAMS: the share of its sectors that L2 counted in each class."""
-    return shares(__file__, "stream_kernel")
+def launches() -> list[Launch]:
+    """What was counted for each of STREAMS."""
+    return profile(__file__, "stream_kernel")
 
 
 @pytest.mark.parametrize("number", range(len(STREAMS)), ids=[name for name, *_ in STREAMS])
-def test_l2_counts_the_class_of_the_policy(number: int, counted: list[dict[str, float]]) -> None:
+def test_l2_counts_the_class_of_the_policy(number: int, launches: list[Launch]) -> None:
     _, _, priority, share = STREAMS[number]
-    assert len(counted) == len(STREAMS)
-    assert counted[number][priority] == pytest.approx(share, abs=0.03)
+    assert len(launches) == len(STREAMS)
+    assert launches[number].shares[priority] == pytest.approx(share, abs=0.03)
 
 
 if __name__ == "__main__":

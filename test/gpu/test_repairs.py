@@ -5,19 +5,19 @@ As a script it launches the kernels whose sectors the tests let ncu count.
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
 
 import cutlass
+import numpy as np
 import pytest
 from cutlass import Float32, Int64, cute
-from cutlass.cute.runtime import from_dlpack
+from cutlass.base_dsl.common import DSLUserCodeError
+from cutlass.cute.runtime import make_ptr
 
 import cute_cache_policy  # noqa: F401  registers the option
 from cute_cache_policy import _dsl
-from support.l2 import shares
-
-torch = pytest.importorskip("torch", reason="PyTorch is missing")
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+from support.device import Array
+from support.ncu import Launch, profile
 
 EVICT_FIRST, EVICT_LAST = 0x12F0000000000000, 0x14F0000000000000
 VECTOR, THREADS, BLOCKS = 4, 256, 65536  # 256 MB: more than any L2 holds
@@ -61,51 +61,74 @@ def asynchronous(source: cute.Tensor, target: cute.Tensor, policy: Int64):
 
 
 KERNELS = {"universal": universal, "branch": branch, "asynchronous": asynchronous}
+OPTIONS = {"stock": "", "plugin": "--honor-cache-policy"}
+#: What the script launches: a kernel, the options to compile it with, and the policy.
+LAUNCHES = [*itertools.product(KERNELS, OPTIONS, [EVICT_FIRST]), ("branch", "plugin", 0)]
 
 
 @cute.jit
-def launch(source: cute.Tensor, target: cute.Tensor, policy: Int64, name: cutlass.Constexpr):
-    KERNELS[name](source, target, policy).launch(grid=[BLOCKS, 1, 1], block=[THREADS, 1, 1])
+def launch(source: cute.Pointer, target: cute.Pointer, policy: Int64, name: cutlass.Constexpr):
+    tensors = [cute.make_tensor(pointer, cute.make_layout(SIZE)) for pointer in (source, target)]
+    KERNELS[name](*tensors, policy).launch(grid=[BLOCKS, 1, 1], block=[THREADS, 1, 1])
 
 
-def copy_of(source: Any, name: str, policy: int) -> Any:
-    """What the kernel makes of a tensor."""
-    target = torch.full_like(source, float("nan"))
-    tensors = [from_dlpack(tensor, assumed_align=16) for tensor in (source, target)]
-    compiled = cute.compile(launch, *tensors, Int64(policy), name, options="--honor-cache-policy")
-    compiled(*tensors, Int64(policy))
-    torch.cuda.synchronize()
-    return target
+def data() -> np.ndarray:
+    return np.random.default_rng(0).random(SIZE, np.float32)
+
+
+def copy_of(source: np.ndarray, name: str, policy: int, options: str = "--honor-cache-policy") -> np.ndarray:
+    """What the kernel makes of an array."""
+    arrays = [Array(source), Array(np.full_like(source, np.nan))]
+    pointers = [array.pointer(Float32) for array in arrays]
+    compiled = cute.compile(launch, *pointers, Int64(policy), name, options=options)
+    compiled(*pointers, Int64(policy))
+    return arrays[1].numpy()
 
 
 @pytest.mark.filterwarnings("ignore::cute_cache_policy.CachePolicyWarning")
 @pytest.mark.parametrize("policy", [EVICT_FIRST, EVICT_LAST, 0x16F0000000000000], ids=hex)
 @pytest.mark.parametrize("name", KERNELS)
 def test_bytes(name: str, policy: int) -> None:
-    source = torch.randn(SIZE, device="cuda")
-    assert torch.equal(copy_of(source, name, policy), source)
+    source = data()
+    assert np.array_equal(copy_of(source, name, policy), source)
 
 
 def test_path_without_a_policy() -> None:
-    source = torch.randn(SIZE, device="cuda")
-    assert torch.equal(copy_of(source, "branch", 0), source)
+    source = data()
+    assert np.array_equal(copy_of(source, "branch", 0), source)
 
 
 @pytest.fixture(scope="module")
-def classes() -> dict[str, dict[str, float]]:
-    """For each of KERNELS: the share of its sectors that L2 counted in each class."""
-    return dict(zip(KERNELS, shares(__file__, "universal|branch|asynchronous"), strict=True))
+def launches() -> dict[tuple[str, str, int], Launch]:
+    """What was counted for each of LAUNCHES."""
+    return dict(zip(LAUNCHES, profile(__file__, "|".join(KERNELS)), strict=True))
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_policy_reaches_l2(name: str, classes: dict[str, dict[str, float]]) -> None:
+def test_policy_reaches_l2(name: str, launches: dict) -> None:
     ptxas = _dsl.ptxas_version()
     if name == "asynchronous" and (ptxas is None or ptxas < (13, 4, 59)):
         pytest.skip("the ptxas inside the compiler is older than 13.4.59")
-    assert classes[name]["evict_first"] >= 0.99
+    assert launches[name, "plugin", EVICT_FIRST].shares["evict_first"] >= 0.99
+
+
+def test_path_without_a_policy_has_the_normal_one(launches: dict) -> None:
+    assert launches["branch", "plugin", 0].shares["evict_normal"] >= 0.99
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_stock_compiler_drops_the_policy(name: str, launches: dict) -> None:
+    assert launches[name, "stock", EVICT_FIRST].shares["evict_first"] <= 0.01
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_verification_finds_what_the_stock_compiler_drops(name: str) -> None:
+    pointers = [make_ptr(Float32, 0, cute.AddressSpace.gmem, assumed_align=16)] * 2
+    with pytest.raises(DSLUserCodeError, match="expects its cache policy to reach memory"):
+        cute.compile(launch, *pointers, Int64(EVICT_FIRST), name, options="--verify-cache-policy")
 
 
 if __name__ == "__main__":
-    data = torch.randn(SIZE, device="cuda")
-    for kernel in KERNELS:
-        copy_of(data, kernel, EVICT_FIRST)
+    source = data()
+    for kernel, option, policy in LAUNCHES:
+        copy_of(source, kernel, policy, OPTIONS[option])

@@ -1,7 +1,6 @@
-"""compute-sanitizer finds nothing: every width, layout and predicate of the coverage matrix, for some element types.
+"""compute-sanitizer finds nothing in all other files of this folder (`--sanitize`), and finds what is planted here.
 
-Each batch of cells runs on buffers of exactly the size it may touch: a load past a tail is out of bounds. As a script
-it runs the batches, without PyTorch, which takes minutes to start under the sanitizer.
+As a script it launches a kernel with a planted error, named by the tool that is to find it.
 """
 
 from __future__ import annotations
@@ -12,81 +11,87 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import cuda.bindings.driver as driver
+import numpy as np
 import pytest
+from cutlass import Float32, cute
 
 import cute_cache_policy  # noqa: F401  registers the option
-from support.cells import BITS, LAYOUTS, SOURCE_VECTORS, THREADS, Batch, Cell
+from support.cells import Cell
+from support.device import Array
+from support.runs import draw, run
 
-EVICT_FIRST = 0x12F0000000000000
-TYPES = ("Float4E2M1FN", "Uint8", "BFloat16", "Float32", "Float64")
-LIMIT = 411  # of the SOURCE_VECTORS vectors; no tile is as large
+THREADS, PARTS = 64, 16
 
-
-def call(function: Any, *arguments: Any) -> Any:
-    """Call a function of the CUDA driver. Raises RuntimeError with its error."""
-    error, *values = function(*arguments)
-    if error != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"{function.__name__}: {error!r}")
-    return values[0] if values else None
+#: What each tool says of the error that is planted for it.
+FINDINGS = {
+    "memcheck": r"Invalid __global__ read of size 16 bytes",
+    "racecheck": r"Race reported between Write access",
+}
 
 
-def has_gpu() -> bool:
-    try:
-        call(driver.cuInit, 0)
-        return call(driver.cuDeviceGetCount) > 0
-    except RuntimeError:
-        return False
+@cute.kernel
+def race(out: cute.Tensor):
+    """A warp reads what the other writes, without a barrier in between."""
+    thread, _, _ = cute.arch.thread_idx()
+    shared = cute.make_tensor(cute.arch.alloc_smem(Float32, THREADS), cute.make_layout(THREADS))
+    shared[thread] = Float32(thread)
+    out[thread] = shared[(thread + 32) % THREADS]
 
 
-pytestmark = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
+@cute.jit
+def launch_race(out: cute.Pointer):
+    race(cute.make_tensor(out, cute.make_layout(THREADS))).launch(grid=[1, 1, 1], block=[THREADS, 1, 1])
 
 
-def run(cells: list[Cell]) -> None:
-    """Run cells of one type, width and predicate."""
-    limit = LIMIT if cells[0].tail else SOURCE_VECTORS
-    size = cells[0].bits // 8
-    source = call(driver.cuMemAlloc, limit * size)
-    target = call(driver.cuMemAlloc, THREADS * max(cell.vectors for cell in cells) * size)
-    call(driver.cuMemsetD8, source, 0x5A, limit * size)
-    compiled = Batch(tuple(cells)).compile("--honor-cache-policy")
-    compiled(*cells[0].arguments(int(source), int(target), EVICT_FIRST, limit))
-    call(driver.cuCtxSynchronize)
-    call(driver.cuMemFree, source)
-    call(driver.cuMemFree, target)
+def plant(tool: str) -> None:
+    if tool == "racecheck":
+        out = Array(np.zeros(THREADS, np.float32)).pointer(Float32)
+        cute.compile(launch_race, out)(out)
+    else:
+        cell = Cell("Float32", 128)
+        source, limit = draw(cell, seed=0)
+        # all that the cell reads but the last vector
+        run(cell, "--honor-cache-policy", source[: (cell.reach - 1) * cell.bits // 8], limit)
 
 
-def main() -> None:
-    call(driver.cuInit, 0)
-    call(driver.cuCtxSetCurrent, call(driver.cuDevicePrimaryCtxRetain, call(driver.cuDeviceGet, 0)))
-    batches = cells = 0
-    for type_name in TYPES:
-        for bits in BITS:
-            for tail in (False, True):
-                every = (Cell(type_name, bits, layout, tail) for layout in LAYOUTS)
-                if chosen := [cell for cell in every if cell.exists]:
-                    run(chosen)
-                    batches, cells = batches + 1, cells + len(chosen)
-    print(f"{cells} cells in {batches} batches")
-
-
-@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
-def test_the_matrix_is_clean(tool: str) -> None:
+def sanitize(tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python, and what it starts, under a tool of compute-sanitizer, which returns 86 if it finds an error."""
     sanitizer = shutil.which("compute-sanitizer")
     if sanitizer is None:
         pytest.skip("compute-sanitizer is missing")
-    command = [sanitizer, "--tool", tool, "--error-exitcode", "86", sys.executable, str(Path(__file__))]
-    # the script imports what the test does
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    # the process imports what the test does, and is no worker of pytest-xdist
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    options = ["--tool", tool, "--error-exitcode", "86", "--target-processes", "all"]
+    command = [sanitizer, *options, sys.executable, *arguments]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if "Device not supported" in done.stdout:
         pytest.skip("compute-sanitizer does not support the GPU, or how it is reached")
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert re.search(r"\d+ cells in \d+ batches", done.stdout)
+    return done
+
+
+@pytest.mark.parametrize("tool", FINDINGS)
+def test_a_planted_error_is_found(tool: str) -> None:
+    done = sanitize(tool, __file__, tool)
+    assert done.returncode == 86, done.stdout
+    assert re.search(FINDINGS[tool], done.stdout), done.stdout
+
+
+# in parts, which pytest-xdist may run side by side: under one compute-sanitizer, processes beyond ten wait for ever
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("tool", FINDINGS)
+def test_the_suite_is_clean(tool: str, part: int, request: pytest.FixtureRequest) -> None:
+    if not request.config.getoption("--sanitize"):
+        pytest.skip("takes minutes: --sanitize")
+    suite = [str(Path(__file__).parent), "--ignore", __file__, "--part", f"{part}/{PARTS}"]
+    done = sanitize(tool, "-m", "pytest", *suite, "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout
     assert re.search(r"SUMMARY: 0 ", done.stdout), done.stdout
+    passed = re.search(r"=+ (\d+) passed", done.stdout)
+    assert passed, done.stdout
+    request.node.user_properties.append((tool, int(passed[1])))
 
 
 if __name__ == "__main__":
-    main()
+    plant(sys.argv[1])

@@ -5,53 +5,40 @@ from __future__ import annotations
 import random
 import zlib
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 
 import cute_cache_policy  # noqa: F401  registers the option
-from support.cells import BITS, LAYOUTS, PITCH, SOURCE_VECTORS, THREADS, TYPES, Cell, Layout
+from support.cells import BITS, LAYOUTS, PITCH, SOURCE_VECTORS, THREADS, TYPES, Cell, Layout, variants
+from support.runs import draw, expected, run
 
-torch = pytest.importorskip("torch", reason="PyTorch is missing")
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-
-EVICT_FIRST = 0x12F0000000000000
-POISON, GUARD = 0xCB, 256
 RANDOM_COPIES = 320
 
 
-def cells() -> list[Cell]:
-    """The whole matrix. No target lacks any of it: a 256-bit copy is two loads where there is none of 256 bits."""
-    every = (
-        Cell(t, bits, layout, tail) for t in TYPES for bits in BITS for layout in LAYOUTS for tail in (False, True)
-    )
-    return [cell for cell in every if cell.exists]
-
-
-def run(cell: Cell, options: str, source: Any, limit: int) -> Any:
-    """What a cell leaves in a poisoned buffer that is longer than its output."""
-    target = torch.full((THREADS * cell.vectors * cell.bits // 8 + GUARD,), POISON, dtype=torch.uint8, device="cuda")
-    cell.compile(options)(*cell.arguments(source.data_ptr(), target.data_ptr(), EVICT_FIRST, limit))
-    torch.cuda.synchronize()
-    return target.cpu()
+#: The whole matrix. No target lacks any of it: a 256-bit copy is two loads where there is none of 256 bits.
+CELLS = [cell for type_name in TYPES for bits in BITS for cell in variants(type_name, bits)]
 
 
 def check(cell: Cell, seed: int) -> None:
     """Run a cell with the option, and the same copy without `invariant` by the stock compiler, on random data."""
-    generator = torch.Generator().manual_seed(seed)
-    highest = 2 if cell.type_name == "Boolean" else 256
-    source = torch.randint(0, highest, (SOURCE_VECTORS * cell.bits // 8,), dtype=torch.uint8, generator=generator)
-    limit = int(torch.randint(1, SOURCE_VECTORS, (1,), generator=generator))
-    on_gpu = source.cuda()
-    got = run(cell, "--honor-cache-policy", on_gpu, limit)
-    assert torch.equal(got, run(replace(cell, invariant=False), "", on_gpu, limit))
-    expected = cell.expected(source.numpy().tobytes(), limit)
-    assert got.numpy().tobytes() == expected + bytes([POISON] * GUARD)
+    source, limit = draw(cell, seed)
+    got = run(cell, "--honor-cache-policy", source, limit)
+    # the stock compiler (4.8.1) merges loads with gaps, and reads past the last: three of 16 bits become one of 128
+    assert got == run(replace(cell, invariant=False), "", source, limit, slack=32)
+    assert got == expected(cell, source, limit)
 
 
-@pytest.mark.parametrize("cell", cells(), ids=repr)
+@pytest.mark.parametrize("cell", CELLS, ids=repr)
 def test_a_cell_loads_what_the_non_invariant_copy_loads(cell: Cell) -> None:
     check(cell, seed=zlib.crc32(repr(cell).encode()))
+
+
+# a fifth of the matrix, with every type, width and layout in it
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.tail][::5], ids=repr)
+def test_an_inferred_cell_loads_what_it_loads_without_the_option(cell: Cell) -> None:
+    source, limit = draw(cell, seed=zlib.crc32(repr(cell).encode()))
+    got = run(replace(cell, invariant=False), "--infer-invariant-copy", source, limit)
+    assert got == expected(cell, source, limit)
 
 
 @dataclass(frozen=True, repr=False)

@@ -159,6 +159,16 @@ class Cell:
         """Vectors that one thread copies."""
         return len(_offsets(self.layout.shape, self.layout.stride))
 
+    @property
+    def reach(self) -> int:
+        """Vectors from the first to the last one that it reads, where no predicate turns it off."""
+        layout = self.layout
+        last = (
+            max(_offsets(*modes))
+            for modes in ((layout.thread_shape, layout.thread_stride), (layout.shape, layout.stride))
+        )
+        return 1 + sum(last)
+
     def expected(self, source: bytes, limit: int = SOURCE_VECTORS) -> bytes:
         """What the target buffer holds afterwards, for a source of `SOURCE_VECTORS` vectors; zeros for no vector."""
         size = self.bits // 8

@@ -66,6 +66,9 @@ def _copy_forms(src: cute.Tensor, dst: cute.Tensor, chosen: cutlass.Constexpr, p
 
 
 @cute.jit
-def copy_forms(src: cute.Tensor, dst: cute.Tensor, chosen: cutlass.Constexpr, policy: Int64):
-    """Copy `THREADS` pieces of one width for each form, from `src` to `dst`, both flat tensors of bytes."""
-    _copy_forms(src, dst, chosen, policy).launch(grid=[1, 1, 1], block=[THREADS, 1, 1])
+def copy_forms(source: cute.Pointer, target: cute.Pointer, chosen: cutlass.Constexpr, policy: Int64):
+    """Copy `THREADS` pieces of one width for each form, from `source` to `target`."""
+    layout = cute.make_layout(len(chosen) * THREADS * chosen[0].bits // 8)
+    _copy_forms(cute.make_tensor(source, layout), cute.make_tensor(target, layout), chosen, policy).launch(
+        grid=[1, 1, 1], block=[THREADS, 1, 1]
+    )

@@ -17,22 +17,21 @@ from cutlass.cute.nvgpu import (
     MemoryOrder,
     MemoryScope,
 )
-from cutlass.cute.runtime import make_fake_compact_tensor
+from cutlass.cute.runtime import make_ptr
 
 from cute_cache_policy import CachePolicyError
 from cute_cache_policy.ptx import CacheOperator, L1Priority, L2Priority, PrefetchSize, Target, load_shape
 from cute_cache_policy.qualifiers import respell
-from support.forms import THREADS, Form, copy_forms, forms
+from support.forms import Form, copy_forms, forms
 
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 
 
 def compile_forms(chosen: list[Form], directory: Path, options: str) -> str:
     """The PTX of a kernel that executes all of `chosen`."""
-    size = len(chosen) * THREADS * chosen[0].bits // 8
-    src, dst = (make_fake_compact_tensor(Uint8, (size,), assumed_align=32) for _ in range(2))
+    pointer = make_ptr(Uint8, 0, cute.AddressSpace.gmem, assumed_align=32)
     options = f"{options} --keep-ptx --dump-dir {directory}"
-    return cute.compile(copy_forms, src, dst, chosen, Int64(0), options=options).artifacts.PTX
+    return cute.compile(copy_forms, pointer, pointer, chosen, Int64(0), options=options).artifacts.PTX
 
 
 def mnemonics(ptx: str) -> set[str]:
