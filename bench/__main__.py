@@ -58,7 +58,9 @@ def main() -> int:
             tables.append(measure(case, options.rounds))
             del case
             torch.cuda.empty_cache()
-    report.write(pd.concat(tables, ignore_index=True), bandwidth, options.out)
+        # an interrupted run leaves what it has measured
+        report.write(pd.concat(tables, ignore_index=True), bandwidth, options.out)
+    print((options.out / "results.md").read_text())
     return 0
 
 

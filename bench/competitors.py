@@ -12,7 +12,7 @@ import hashlib
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,22 @@ __all__ = [
     "DROP",
     "KEEP",
     "NORMAL",
+    "VECTOR",
+    "WORDS",
     "Case",
     "Load",
+    "Shape",
+    "compiled",
     "cuda_kernels",
-    "cute_kernels",
-    "cute_type",
     "keep_fraction",
+    "kernels",
     "load",
+    "place",
     "store",
 ]
+
+WORDS = 4  #: 32-bit words in one 128-bit access.
+VECTOR = 8  #: bfloat16 elements in one.
 
 Launch = Callable[[], None]
 
@@ -105,6 +112,30 @@ def store(fragment: cute.Tensor, target: cute.Tensor, policy: Int64, hinted: cut
         cute.copy(atom, fragment, target)
 
 
+@cute.jit
+def place():
+    """The thread, the block, and the number of blocks."""
+    return cute.arch.thread_idx()[0], cute.arch.block_idx()[0], cute.arch.grid_dim()[0]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a kernel is specialized on; each family adds its own.
+
+    Attributes:
+        threads: threads a block.
+        per_sm: blocks a multiprocessor.
+        unroll: vectors, or rows, a thread and loop iteration.
+    """
+
+    threads: int
+    per_sm: int
+    unroll: int
+
+    def __str__(self) -> str:
+        return f"{self.per_sm} x {self.threads} threads/SM"
+
+
 @dataclass
 class Case:
     """One row of the benchmark: a workload in one configuration, with every competitor on the same data.
@@ -140,41 +171,25 @@ class Case:
                 assert error <= self.tolerance, f"{name}: {self.shape}: relative error {error}"
 
 
-_CUTE_TYPES = {
-    torch.float32: cutlass.Float32,
-    torch.bfloat16: cutlass.BFloat16,
-    torch.int32: cutlass.Int32,
-    torch.uint32: cutlass.Uint32,
-}
+_CUTE_TYPES = {torch.float32: cutlass.Float32, torch.bfloat16: cutlass.BFloat16, torch.int32: cutlass.Int32}
 
 
-def cute_type(tensor: torch.Tensor) -> Any:
-    """The DSL's element type of a torch tensor."""
-    return _CUTE_TYPES[tensor.dtype]
+def compiled(
+    compile_: Any, kernel: Any, tensors: Sequence[torch.Tensor], scalars: Sequence[Any], blocks: int, *constants: Any
+) -> Launch:
+    """The launch of `kernel(*pointers, *scalars, *constants)`; the last constant is a `Shape`."""
+    c: Shape = constants[-1]
 
+    @cute.jit
+    def launch(arguments: Any, blocks: Int32, stream: cuda_driver.CUstream):
+        kernel(*arguments, *constants).launch(
+            grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream, min_blocks_per_mp=c.per_sm
+        )
 
-def cute_kernels(
-    launch: Any,
-    tensors: Sequence[torch.Tensor],
-    integers: Sequence[int],
-    policies: Sequence[int],
-    blocks: int,
-    shape: Any,
-) -> dict[str, Launch]:
-    """Compile `launch(*pointers, *integers, *policies, blocks, stream, how, shape)` for every `Load`."""
-    pointers = [make_ptr(cute_type(t), t.data_ptr(), cute.AddressSpace.gmem, assumed_align=16) for t in tensors]
-    arguments = [*pointers, *map(Int32, integers), *map(_signed64, policies), Int32(blocks)]
-
-    def compiled(how: Load) -> Launch:
-        chosen = cute.compile[cute_cache_policy.HonorCachePolicy] if how is Load.PLUGIN else cute.compile
-        kernel = chosen(launch, *arguments, cuda_driver.CUstream(0), how, shape)
-        return lambda: kernel(*arguments, cuda_driver.CUstream(torch.cuda.current_stream().cuda_stream))
-
-    return {how.value: compiled(how) for how in Load}
-
-
-def _signed64(value: int) -> Int64:
-    return Int64(value - (1 << 64) if value >> 63 else value)
+    pointers = [make_ptr(_CUTE_TYPES[t.dtype], t.data_ptr(), cute.AddressSpace.gmem, assumed_align=16) for t in tensors]
+    arguments = (*pointers, *scalars), Int32(blocks)
+    function = compile_(launch, *arguments, cuda_driver.CUstream(0))
+    return lambda: function(*arguments, cuda_driver.CUstream(torch.cuda.current_stream().cuda_stream))
 
 
 _CUDA = Path(__file__).parent / "cuda"
@@ -182,47 +197,69 @@ _CUDA = Path(__file__).parent / "cuda"
 
 @functools.cache
 def _cuda_module(source: str, defines: tuple[str, ...]) -> cupy.RawModule:
-    """A source file compiled by nvcc for the GPU at hand."""
+    """A source file compiled by nvcc for the GPU at hand, unless an earlier run did that."""
     major, minor = torch.cuda.get_device_capability()
-    key = hashlib.sha256(repr((source, defines)).encode()).hexdigest()[:16]
-    cubin = Path(tempfile.gettempdir()) / f"cute-cache-policy-bench-{key}.cubin"
     arch = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
-    command = ["nvcc", "-cubin", f"-arch={arch}", "-O3", "-std=c++17", *defines, "-o", str(cubin), str(_CUDA / source)]
-    subprocess.run(command, check=True)
+    command = ["nvcc", "-cubin", f"-arch={arch}", "-O3", "-std=c++17", *defines]
+    texts = [(_CUDA / name).read_text() for name in (source, "policy.cuh")]
+    key = hashlib.sha256(repr((command, texts)).encode()).hexdigest()[:16]
+    cubin = Path(tempfile.gettempdir()) / f"cute-cache-policy-bench-{key}.cubin"
+    if not cubin.exists():
+        subprocess.run([*command, "-o", str(cubin), str(_CUDA / source)], check=True)
     return cupy.RawModule(path=str(cubin))
 
 
-ASM_VARIANTS = {"CUDA C++, asm volatile": "-DVOLATILE=volatile", "CUDA C++, asm": "-DVOLATILE="}
-
-
 def cuda_kernels(
+    variants: Mapping[str, str],
     source: str,
     name: str,
-    defines: dict[str, int],
     tensors: Sequence[torch.Tensor],
-    integers: Sequence[int],
-    policies: Sequence[int],
-    grid: tuple[int, int],
-    variants: Mapping[str, str] = ASM_VARIANTS,
+    scalars: Sequence[Any],
+    blocks: int,
+    c: Shape,
 ) -> dict[str, Launch]:
-    """Compile `name(*pointers, *integers, *policies)` of a source, once for each of `variants`.
+    """Compile `name(*pointers, *scalars)` of a source, with the fields of `c` as macros, once for each of `variants`.
 
-    `grid` is blocks and threads a block. A variant is a name and a flag for nvcc: volatile asm loads or plain ones.
+    A variant is a name and a flag for nvcc.
     """
-    arguments = (
-        *(cupy.uint64(t.data_ptr()) for t in tensors),
-        *map(cupy.int32, integers),
-        *map(cupy.uint64, policies),
-    )
-    flags = [f"-D{key}={value}" for key, value in defines.items()]
+    arguments = (*(cupy.uint64(t.data_ptr()) for t in tensors), *scalars)
+    defines = [f"-D{key.upper()}={int(value)}" for key, value in asdict(c).items()]
 
     def compiled(flag: str) -> Launch:
-        kernel = _cuda_module(source, (*flags, flag)).get_function(name)
+        kernel = _cuda_module(source, (*defines, flag)).get_function(name)
 
         def run() -> None:
             with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-                kernel((grid[0],), (grid[1],), arguments)
+                kernel((blocks,), (c.threads,), arguments)
 
         return run
 
     return {variant: compiled(flag) for variant, flag in variants.items()}
+
+
+def kernels(
+    kernel: Any,
+    source: str,
+    tensors: Sequence[torch.Tensor],
+    integers: Sequence[int],
+    policies: Sequence[int],
+    blocks: int,
+    c: Shape,
+) -> dict[str, Launch]:
+    """`kernel(*pointers, *integers, *policies, how, c)` compiled for every `Load`, and its twin in a CUDA source.
+
+    Asm loads of the twin are volatile, or not.
+    """
+    scalars = [*map(Int32, integers), *(Int64(p - (1 << 64) if p >> 63 else p) for p in policies)]
+    plugin = cute.compile[cute_cache_policy.HonorCachePolicy]
+    twins = {"CUDA C++, asm volatile": "-DVOLATILE=volatile", "CUDA C++, asm": "-DVOLATILE="}
+    cuda_scalars = [*map(cupy.int32, integers), *map(cupy.uint64, policies)]
+    return {
+        **{
+            how.value: compiled(
+                plugin if how is Load.PLUGIN else cute.compile, kernel, tensors, scalars, blocks, how, c
+            )
+            for how in Load
+        },
+        **cuda_kernels(twins, source, kernel.__name__, tensors, cuda_scalars, blocks, c),
+    }

@@ -2,40 +2,46 @@
 
 The list of indices and the output are used once (evict_first); the rows in demand should stay in the L2 (evict_last).
 With a residual, `out[i] = table[ids[i]] + x[i]`, there is one more stream beside the table. A bag is the sum of several
-rows, as where codes of a residual vector quantizer are decoded or features are hashed.
+rows, as where codes of a residual vector quantizer are decoded or features are hashed. A paged gather,
+`out[i] = table[pages[ids[i]]]`, finds its rows through a second table, as caches of keys or of embeddings do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-import cuda.bindings.driver as cuda_driver
 import cutlass
 import torch
-from cutlass import BFloat16, Float32, Int32, Int64, cute
+from cutlass import Float32, Int32, Int64, cute
 
-from .competitors import DROP, KEEP, Case, cuda_kernels, cute_kernels, load, store
+from .competitors import DROP, KEEP, VECTOR, Case, Shape, kernels, load, place, store
 from .triton_kernels import gather_kernel, triton_kernel
-
-VECTOR = 8  # bfloat16 elements in one 128-bit access
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Rows of `dim` elements, `vectors` a thread; `unroll` sums of `bag` (1, 2, 4) rows a thread and iteration.
+class Gather(Shape):
+    """`unroll` loads of indices a thread and iteration, each for `batch` outputs that are sums of `bag` rows.
 
-    `hinted` says whether stores have a policy too, evict_first.
+    Attributes:
+        dim, vectors: elements of a row, and 128-bit vectors of it that one thread loads.
+        residual: add a stream to the sums.
+        paged: an index says where the number of the row stands.
+        wide: streams are float32, and only the table is bfloat16.
+        hinted: stores have a policy too, evict_first.
     """
 
-    threads: int
-    per_sm: int
-    unroll: int
     dim: int
-    vectors: int = 1
+    vectors: int
     residual: bool = False
     bag: int = 1
+    batch: int = 1
+    paged: bool = False
+    wide: bool = False
     hinted: bool = True
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}{'' if self.hinted else ', plain stores'}"
 
     @property
     def lanes(self) -> int:
@@ -43,18 +49,20 @@ class Shape:
         return self.dim // VECTOR // self.vectors
 
     @property
-    def stores(self) -> str:
-        """What to add to a description of the shape."""
-        return "" if self.hinted else ", plain stores"
+    def groups(self) -> int:
+        """Loads of indices by a block, all that are not for the same rows."""
+        return self.threads // self.lanes
 
     @property
-    def rows_per_block(self) -> int:
-        return self.threads // self.lanes
+    def pieces(self) -> int:
+        """128-bit vectors of a stream for one of the table."""
+        return 2 if self.wide else 1
 
 
 @cute.kernel
 def gather(
     ids: cute.Pointer,
+    pages: cute.Pointer,
     table: cute.Pointer,
     x: cute.Pointer,
     out: cute.Pointer,
@@ -65,50 +73,33 @@ def gather(
     how: cutlass.Constexpr,
     c: cutlass.Constexpr,
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
-    slots = tiles * c.unroll * c.rows_per_block
-    ids = cute.make_tensor(ids, cute.make_layout((c.bag, slots)))
+    tid, first, blocks = place()
+    groups = tiles * c.unroll * c.groups
+    ids = cute.make_tensor(ids, cute.make_layout((c.batch * c.bag, groups)))
+    pages = cute.make_tensor(pages, cute.make_layout((1, rows)))
     table = cute.make_tensor(table, cute.make_layout((VECTOR, c.lanes, c.vectors, rows)))
-    x = cute.make_tensor(x, cute.make_layout((VECTOR, c.lanes, c.vectors, slots)))
-    out = cute.make_tensor(out, cute.make_layout((VECTOR, c.lanes, c.vectors, slots)))
+    stream = cute.make_layout((VECTOR // c.pieces, c.pieces, c.lanes, c.vectors, c.batch, groups))
+    x, out = cute.make_tensor(x, stream), cute.make_tensor(out, stream)
     lane = tid % c.lanes
     for tile in cutlass.range(first, tiles, blocks):
         for i in cutlass.range_constexpr(c.unroll):
-            slot = (tile * c.unroll + i) * c.rows_per_block + tid // c.lanes
-            rows_of_slot = load(how, ids[None, slot], drop)
-            for v in cutlass.range_constexpr(c.vectors):
-                value = load(how, table[None, lane, v, rows_of_slot[0]], keep)
-                addends = [load(how, table[None, lane, v, rows_of_slot[b]], keep) for b in range(1, c.bag)]
-                if cutlass.const_expr(c.residual):
-                    addends.append(load(how, x[None, lane, v, slot], drop))
-                if cutlass.const_expr(len(addends) > 0):
-                    total = value.load().to(Float32)
-                    for addend in addends:
-                        total = total + addend.load().to(Float32)
-                    value.store(total.to(BFloat16))
-                store(value, out[None, lane, v, slot], drop, c.hinted)
-
-
-@cute.jit
-def launch_gather(
-    ids: cute.Pointer,
-    table: cute.Pointer,
-    x: cute.Pointer,
-    out: cute.Pointer,
-    tiles: Int32,
-    rows: Int32,
-    drop: Int64,
-    keep: Int64,
-    blocks: Int32,
-    stream: cuda_driver.CUstream,
-    how: cutlass.Constexpr,
-    c: cutlass.Constexpr,
-):
-    gather(ids, table, x, out, tiles, rows, drop, keep, how, c).launch(
-        grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
-    )
+            group = (tile * c.unroll + i) * c.groups + tid // c.lanes
+            indices = load(how, ids[None, group], drop)
+            for k in cutlass.range_constexpr(c.batch):
+                bag = [indices[k * c.bag + b] for b in range(c.bag)]
+                if cutlass.const_expr(c.paged):
+                    bag = [load(how, pages[None, index], keep)[0] for index in bag]
+                for v in cutlass.range_constexpr(c.vectors):
+                    values = [load(how, table[None, lane, v, row], keep).load().to(Float32) for row in bag]
+                    total = cute.make_rmem_tensor((VECTOR // c.pieces, c.pieces), Float32)
+                    cute.make_tensor(total.iterator, VECTOR).store(sum(values[1:], values[0]))
+                    for p in cutlass.range_constexpr(c.pieces):
+                        part = total[None, p].load()
+                        if cutlass.const_expr(c.residual):
+                            part = part + load(how, x[None, p, lane, v, k, group], drop).load().to(Float32)
+                        result = cute.make_rmem_tensor((VECTOR // c.pieces,), out.element_type)
+                        result.store(part.to(out.element_type))
+                        store(result, out[None, p, lane, v, k, group], drop, c.hinted)
 
 
 def zipf(count: int, rows: int, exponent: float) -> torch.Tensor:
@@ -122,59 +113,67 @@ def zipf(count: int, rows: int, exponent: float) -> torch.Tensor:
 
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
-    yield gather_case(multiprocessors, Shape(256, 8, 4, 128), 2_000_000, 1.0)
-    yield gather_case(multiprocessors, Shape(128, 2, 8, 128), 2_000_000, 1.0)
-    for hinted in (True, False):
-        for threads, per_sm, unroll, dim, vectors in (
-            (128, 2, 8, 512, 4),
-            (128, 2, 8, 1024, 2),
-            (256, 1, 8, 512, 2),
-            (256, 2, 8, 256, 2),
-        ):
-            c = Shape(threads, per_sm, unroll, dim, vectors, residual=True, hinted=hinted)
-            yield gather_case(multiprocessors, c, (24 << 20) // (2 * dim), 0.0)
-    yield gather_case(multiprocessors, Shape(256, 2, 2, 256, 2, residual=True, bag=4), (32 << 20) // 512, 0.0)
+    yield gather_case(multiprocessors, Gather(256, 8, 4, 128, 1), 2_000_000, 1.0)
+    yield gather_case(multiprocessors, Gather(128, 2, 8, 128, 1), 2_000_000, 1.0)
+    for threads, per_sm, unroll, dim, vectors in (
+        (128, 2, 8, 512, 4),
+        (128, 2, 8, 1024, 2),
+        (256, 1, 8, 512, 2),
+        (256, 2, 8, 256, 2),
+    ):
+        c = Gather(threads, per_sm, unroll, dim, vectors, residual=True)
+        yield gather_case(multiprocessors, c, (24 << 20) // (2 * dim), 0.0)
+    yield gather_case(multiprocessors, Gather(256, 2, 2, 256, 2, residual=True, bag=4), (32 << 20) // 512, 0.0)
+    for megabytes, dim in ((8, 64), (12, 128)):
+        c = Gather(64, 1, 2, dim, 2, residual=True, wide=True)
+        yield gather_case(multiprocessors, c, (megabytes << 20) // (2 * dim), 0.0, 1 << 30)
+    for megabytes, paged in ((8, False), (8, True), (12, True), (16, True)):
+        c = Gather(128, 1, 1, 128, 2, batch=4, paged=paged, wide=True, hinted=False)
+        yield gather_case(multiprocessors, c, (megabytes << 20) // 256, 0.0, 1 << 30)
 
 
-def gather_case(multiprocessors: int, c: Shape, rows: int, exponent: float, output_bytes: int = 512 << 20) -> Case:
+def gather_case(multiprocessors: int, c: Gather, rows: int, exponent: float, output_bytes: int = 512 << 20) -> Case:
     """One row: a table of so many rows, and as many gathers as fill the output."""
     blocks = multiprocessors * c.per_sm
-    tile = c.unroll * c.rows_per_block
-    tiles = output_bytes // (c.dim * 2) // tile
-    ids = zipf(tiles * tile * c.bag, rows, exponent).view(-1, c.bag)
+    tiles = output_bytes // (16 * c.pieces * c.vectors * c.batch * c.threads * c.unroll)
+    outputs = tiles * c.unroll * c.groups * c.batch
+    ids = zipf(outputs * c.bag, rows, exponent).view(-1, c.bag)
+    pages = torch.randperm(rows, dtype=torch.int32, device="cuda")
     table = torch.randn((rows, c.dim), device="cuda").to(torch.bfloat16)
-    out = torch.empty((tiles * tile, c.dim), dtype=torch.bfloat16, device="cuda")
-    x = torch.randn(out.shape, device="cuda").to(torch.bfloat16) if c.residual else out
-    touched = ids.unique().numel()
+    out = torch.empty((outputs, c.dim), dtype=torch.float32 if c.wide else torch.bfloat16, device="cuda")
+    x = torch.randn(out.shape, device="cuda").to(out.dtype) if c.residual else out
 
     def expected() -> list[torch.Tensor]:
-        if c.bag == 1 and not c.residual:
-            return [table[ids[:, 0]]]
-        total = table[ids[:, 0]].float()
+        bags = pages[ids] if c.paged else ids
+        total = table[bags[:, 0]].float()
         for b in range(1, c.bag):
-            total += table[ids[:, b]]
-        return [(total + x if c.residual else total).to(torch.bfloat16)]
+            total += table[bags[:, b]]
+        return [(total + x if c.residual else total).to(out.dtype)]
 
+    name = "5 bag of 4" if c.bag > 1 else "5 paged gather" if c.paged else "5 embedding gather"
     case = Case(
-        f"5 {'bag of ' + str(c.bag) if c.bag > 1 else 'embedding gather'}{' + residual' if c.residual else ''}",
-        f"{rows / 1e3:g} k rows x {c.dim} bf16, Zipf {exponent:g}, {c.per_sm} x {c.threads} threads/SM{c.stores}",
-        ids.nbytes + touched * c.dim * 2 + out.nbytes + c.residual * x.nbytes,
+        f"{name}{' + residual' if c.residual else ''}",
+        f"{rows / 1e3:g} k rows x {c.dim} bf16{' to f32' if c.wide else ''}, Zipf {exponent:g}, {c}",
+        ids.nbytes
+        + (pages.nbytes if c.paged else 0)
+        + ids.unique().numel() * c.dim * 2
+        + out.nbytes
+        + c.residual * x.nbytes,
         [out],
         expected,
     )
-    defines = {key.upper(): int(value) for key, value in asdict(c).items()}
-    tensors, integers, policies = [ids, table, x, out], [tiles, rows], [DROP, KEEP]
+    tensors = [ids, pages, table, x, out]
     shape = {
-        "ROWS": c.rows_per_block,
+        "ROWS": c.groups * c.batch,
         "UNROLL": c.unroll,
         "DIM": c.dim,
         "RESIDUAL": c.residual,
         "BAG": c.bag,
+        "PAGED": c.paged,
         "STORE": "evict_first" * c.hinted,
     }
     case.kernels = {
-        **cute_kernels(launch_gather, tensors, integers, policies, blocks, c),
-        **cuda_kernels("gather.cu", "gather", defines, tensors, integers, policies, (blocks, c.threads)),
+        **kernels(gather, "gather.cu", tensors, [tiles, rows], [DROP, KEEP], blocks, c),
         **triton_kernel(gather_kernel, blocks, [*tensors, tiles], c.threads // 32, **shape),
     }
     return case

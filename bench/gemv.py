@@ -6,23 +6,20 @@ The weights are used once (evict_first), every row needs the whole vector (evict
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-import cuda.bindings.driver as cuda_driver
 import cutlass
 import torch
-from cutlass import BFloat16, Float32, Int32, Int64, Uint32, cute
+from cutlass import BFloat16, Float32, Int32, Int64, cute
 
-from .competitors import DROP, KEEP, Case, cuda_kernels, cute_kernels, load
+from .competitors import DROP, KEEP, Case, Shape, kernels, load, place
 from .triton_kernels import gemv_kernel, triton_kernel
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A matrix with `columns` of weights of `bits` (4 or 16) bits; `unroll` vectors of weights in flight a thread."""
+class Matrix(Shape):
+    """A matrix with `columns` of weights of `bits` (4 or 16) bits."""
 
-    threads: int
-    unroll: int
     columns: int
     bits: int
 
@@ -46,7 +43,7 @@ def dot4(how: cutlass.Constexpr, weights: cute.Tensor, x: cute.Tensor, at: Int32
     for word in cutlass.range_constexpr(4):
         part = load(how, x[None, at * 4 + word], keep)
         for nibble in cutlass.range_constexpr(8):
-            w = Int32((weights[word] >> Uint32(4 * nibble)) & Uint32(15)) - 8
+            w = ((weights[word] >> (4 * nibble)) & 15) - 8
             total += Float32(w) * Float32(part[nibble])
     return total
 
@@ -62,8 +59,7 @@ def gemv(
     how: cutlass.Constexpr,
     c: cutlass.Constexpr,
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    block, _, _ = cute.arch.block_idx()
+    tid, block, _ = place()
     row, lane = block * (c.threads // 32) + tid // 32, tid % 32
     vectors = cutlass.const_expr(c.columns // c.weights_per_vector)
     weights = cute.make_tensor(weights, cute.make_layout((4, vectors, rows)))
@@ -80,29 +76,13 @@ def gemv(
         cute.make_tensor(y, cute.make_layout(rows))[row] = total
 
 
-@cute.jit
-def launch_gemv(
-    weights: cute.Pointer,
-    x: cute.Pointer,
-    y: cute.Pointer,
-    rows: Int32,
-    drop: Int64,
-    keep: Int64,
-    blocks: Int32,
-    stream: cuda_driver.CUstream,
-    how: cutlass.Constexpr,
-    c: cutlass.Constexpr,
-):
-    gemv(weights, x, y, rows, drop, keep, how, c).launch(grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream)
-
-
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family; one block does `threads / 32` rows of the matrix whatever the GPU."""
-    yield gemv_case(Shape(128, 4, 8192, 16), 28672)
-    yield gemv_case(Shape(128, 4, 8192, 4), 57344)
+    yield gemv_case(Matrix(128, 8, 4, 8192, 16), 28672)
+    yield gemv_case(Matrix(128, 8, 4, 8192, 4), 57344)
 
 
-def gemv_case(c: Shape, rows: int) -> Case:
+def gemv_case(c: Matrix, rows: int) -> Case:
     """One row of the benchmark: a matrix with so many rows."""
     words = torch.randint(-(1 << 31), 1 << 31, (rows, c.columns * c.bits // 32), dtype=torch.int32, device="cuda")
     if c.bits == 16:
@@ -125,11 +105,9 @@ def gemv_case(c: Shape, rows: int) -> Case:
         expected,
         tolerance=1e-5,
     )
-    defines = {key.upper(): value for key, value in asdict(c).items()}
-    tensors, policies = [words, x, y], [DROP, KEEP]
+    tensors = [words, x, y]
     case.kernels = {
-        **cute_kernels(launch_gemv, [words.view(torch.uint32), x, y], [rows], policies, blocks, c),
-        **cuda_kernels("gemv.cu", "gemv", defines, tensors, [rows], policies, (blocks, c.threads)),
+        **kernels(gemv, "gemv.cu", tensors, [rows], [DROP, KEEP], blocks, c),
         **triton_kernel(gemv_kernel, rows, tensors, 4, COLUMNS=c.columns, BITS=c.bits, BLOCK=1024),
     }
     return case

@@ -7,21 +7,18 @@ Each is written as one writes it first: plain copies, no cache policy, no `invar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-import cuda.bindings.driver as cuda_driver
+import cupy
 import cutlass
 import torch
 from cutlass import BFloat16, Float32, Int32, cute
-from cutlass.cute.runtime import make_ptr
 
 import cute_cache_policy
 
-from .competitors import Case, Launch, cuda_kernels, cute_type
+from .competitors import VECTOR, WORDS, Case, Launch, Shape, compiled, cuda_kernels, place
 
-WORDS = 4  # 32-bit words in one 128-bit access
-VECTOR = 8  # bfloat16 elements in one
 LOG2E = 1.4426950408889634
 EPSILON = 1e-6
 
@@ -30,18 +27,9 @@ RATE, BETA1, BETA2, ADAM_EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What the kernels are specialized on.
+class Plain(Shape):
+    """`columns`: elements of a row, of a head, or of a group with one scale. `softmax` rather than rmsnorm."""
 
-    Attributes:
-        threads: threads a block.
-        unroll: vectors (rows, heads) a thread and iteration.
-        columns: elements of a row, of a head, or of a group with one scale.
-        softmax: softmax rather than rmsnorm.
-    """
-
-    threads: int
-    unroll: int
     columns: int = 0
     softmax: bool = False
 
@@ -56,9 +44,7 @@ def fetch(source: cute.Tensor):
 
 @cute.kernel
 def copy_loop(x: cute.Pointer, y: cute.Pointer, tiles: Int32, c: cutlass.Constexpr):
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     vectors = cute.make_layout((WORDS, tiles * c.threads * c.unroll))
     x, y = cute.make_tensor(x, vectors), cute.make_tensor(y, vectors)
     for tile in cutlass.range(first, tiles, blocks):
@@ -70,9 +56,7 @@ def copy_loop(x: cute.Pointer, y: cute.Pointer, tiles: Int32, c: cutlass.Constex
 @cute.kernel
 def rowwise(x: cute.Pointer, weight: cute.Pointer, y: cute.Pointer, rows: Int32, c: cutlass.Constexpr):
     """Rmsnorm or softmax of rows that a warp holds in registers."""
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     vectors = cutlass.const_expr(c.columns // VECTOR)
     x = cute.make_tensor(x, cute.make_layout((VECTOR, vectors, rows)))
     y = cute.make_tensor(y, cute.make_layout((VECTOR, vectors, rows)))
@@ -113,9 +97,7 @@ def rotary(
     c: cutlass.Constexpr,
 ):
     """Rotates the halves of every head by the angles of its token. Threads hold vectors, a block walks the tokens."""
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     half = cutlass.const_expr(c.columns // 2 // VECTOR)
     x = cute.make_tensor(x, cute.make_layout((VECTOR, half, 2, heads, tokens)))
     y = cute.make_tensor(y, cute.make_layout((VECTOR, half, 2, heads, tokens)))
@@ -149,9 +131,7 @@ def adamw(
     c: cutlass.Constexpr,
 ):
     """The first step of AdamW, from one set of float32 parameters and moments to another, on bfloat16 gradients."""
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     vectors = cute.make_layout((WORDS, tiles * c.threads * c.unroll))
     gradient = cute.make_tensor(gradient, vectors)
     old, old_mean, old_square = (cute.make_tensor(p, vectors) for p in (old, old_mean, old_square))
@@ -174,9 +154,7 @@ def adamw(
 @cute.kernel
 def dequantize(packed: cute.Pointer, scales: cute.Pointer, y: cute.Pointer, tiles: Int32, c: cutlass.Constexpr):
     """Eight 4-bit numbers in a word, and a scale for every group of `columns`, become bfloat16 numbers."""
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     words = tiles * c.threads * c.unroll
     packed = cute.make_tensor(packed, cute.make_layout(words))
     scales = cute.make_tensor(scales, cute.make_layout(words * VECTOR // c.columns))
@@ -193,66 +171,42 @@ def dequantize(packed: cute.Pointer, scales: cute.Pointer, y: cute.Pointer, tile
             cute.autovec_copy(result, y[None, at])
 
 
-def launch_of(kernel: Any) -> Any:
-    """A host function `(arguments, blocks, stream, shape)` for a kernel `(*arguments, shape)`."""
-
-    @cute.jit
-    def launch(arguments: Any, blocks: Int32, stream: cuda_driver.CUstream, c: cutlass.Constexpr):
-        kernel(*arguments, c).launch(grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream)
-
-    return launch
-
-
 def plain_kernels(
-    kernel: Any, tensors: Sequence[torch.Tensor], integers: Sequence[int], blocks: int, c: Shape
+    kernel: Any, tensors: Sequence[torch.Tensor], integers: Sequence[int], blocks: int, c: Plain
 ) -> dict[str, Launch]:
     """The kernel compiled by the stock compiler, by the plugin, and as CUDA C++ with and without `__restrict__`."""
-    pointers = [make_ptr(cute_type(t), t.data_ptr(), cute.AddressSpace.gmem, assumed_align=16) for t in tensors]
-    arguments = (tuple([*pointers, *map(Int32, integers)]), Int32(blocks))
-    launch = launch_of(kernel)
-
-    def compiled(compile_: Any) -> Launch:
-        function = compile_(launch, *arguments, cuda_driver.CUstream(0), c)
-        return lambda: function(*arguments, cuda_driver.CUstream(torch.cuda.current_stream().cuda_stream))
-
-    defines = {key.upper(): int(value) for key, value in asdict(c).items()}
-    variants = {"CUDA C++": "-DRESTRICT=", "CUDA C++, const __restrict__": "-DRESTRICT=__restrict__"}
+    compilers = {"stock": cute.compile, "plugin": cute.compile[cute_cache_policy.InferInvariantCopy]}
+    twins = {"CUDA C++": "-DRESTRICT=", "CUDA C++, const __restrict__": "-DRESTRICT=__restrict__"}
+    scalars = [Int32(i) for i in integers]
     return {
-        "stock": compiled(cute.compile),
-        "plugin": compiled(cute.compile[cute_cache_policy.InferInvariantCopy]),
-        **cuda_kernels(
-            "inferred.cu", kernel.__name__, defines, tensors, integers, [], (blocks, c.threads), variants=variants
-        ),
+        **{name: compiled(each, kernel, tensors, scalars, blocks, c) for name, each in compilers.items()},
+        **cuda_kernels(twins, "inferred.cu", kernel.__name__, tensors, [cupy.int32(i) for i in integers], blocks, c),
     }
 
 
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
-    for threads, per_sm in ((128, 1), (256, 2), (256, 8)):
-        yield _copy_case(multiprocessors, per_sm, Shape(threads, 8))
+    for threads, per_sm, unroll in ((128, 1, 8), (256, 2, 8), (256, 8, 1)):
+        yield _copy_case(multiprocessors, Plain(threads, per_sm, unroll))
     for softmax in (False, True):
-        yield _rowwise_case(multiprocessors, 2, Shape(256, 4, 1024, softmax))
-    yield _rotary_case(multiprocessors, 4, Shape(128, 2, 128))
-    yield _adamw_case(multiprocessors, 2, Shape(256, 4))
-    yield _dequantize_case(multiprocessors, 4, Shape(256, 8, 128))
+        yield _rowwise_case(multiprocessors, Plain(256, 2, 2, 1024, softmax))
+    yield _rotary_case(multiprocessors, Plain(128, 4, 2, 128))
+    yield _adamw_case(multiprocessors, Plain(256, 2, 4))
+    yield _dequantize_case(multiprocessors, Plain(256, 4, 8, 128))
 
 
-def _place(per_sm: int, c: Shape) -> str:
-    return f"{per_sm} x {c.threads} threads/SM"
-
-
-def _copy_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+def _copy_case(multiprocessors: int, c: Plain) -> Case:
     tile = c.threads * c.unroll * WORDS
     tiles = (256 << 20) // 4 // tile
     x = torch.randint(-(1 << 31), 1 << 31, (tiles * tile,), dtype=torch.int32, device="cuda")
     y = torch.empty_like(x)
-    case = Case("8 load-store loop", _place(per_sm, c), 2 * x.nbytes, [y], lambda: [x])
-    case.kernels = plain_kernels(copy_loop, [x, y], [tiles], multiprocessors * per_sm, c)
+    case = Case("8 load-store loop", str(c), 2 * x.nbytes, [y], lambda: [x])
+    case.kernels = plain_kernels(copy_loop, [x, y], [tiles], multiprocessors * c.per_sm, c)
     return case
 
 
-def _rowwise_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
-    blocks = multiprocessors * per_sm
+def _rowwise_case(multiprocessors: int, c: Plain) -> Case:
+    blocks = multiprocessors * c.per_sm
     batch = blocks * (c.threads // 32) * c.unroll
     rows = max(1, (512 << 20) // (2 * c.columns * batch)) * batch
     x = torch.randn((rows, c.columns), device="cuda").to(torch.bfloat16)
@@ -267,12 +221,12 @@ def _rowwise_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
         return [torch.cat([part.to(torch.bfloat16) for part in scaled])]
 
     name = "softmax" if c.softmax else "rmsnorm"
-    case = Case(f"8 {name}", f"{rows} x {c.columns}, {_place(per_sm, c)}", 2 * x.nbytes, [y], expected, tolerance=4e-3)
+    case = Case(f"8 {name}", f"{rows} x {c.columns}, {c}", 2 * x.nbytes, [y], expected, tolerance=4e-3)
     case.kernels = plain_kernels(rowwise, [x, weight, y], [rows], blocks, c)
     return case
 
 
-def _rotary_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+def _rotary_case(multiprocessors: int, c: Plain) -> Case:
     tokens, heads = 32768, 32
     x = torch.randn((tokens, heads, 2, c.columns // 2), device="cuda").to(torch.bfloat16)
     angles = torch.randn((tokens, 1, c.columns // 2), device="cuda")
@@ -289,13 +243,13 @@ def _rotary_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
         return [result]
 
     moved = 2 * x.nbytes + cosines.nbytes + sines.nbytes
-    shape = f"{tokens} x {heads} x {c.columns}, {_place(per_sm, c)}"
+    shape = f"{tokens} x {heads} x {c.columns}, {c}"
     case = Case("8 rotary embedding", shape, moved, [y], expected, tolerance=4e-3)
-    case.kernels = plain_kernels(rotary, [x, cosines, sines, y], [tokens, heads], multiprocessors * per_sm, c)
+    case.kernels = plain_kernels(rotary, [x, cosines, sines, y], [tokens, heads], multiprocessors * c.per_sm, c)
     return case
 
 
-def _adamw_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+def _adamw_case(multiprocessors: int, c: Plain) -> Case:
     tile = c.threads * c.unroll * WORDS
     tiles = (128 << 20) // 4 // tile
     gradient = torch.randn(tiles * tile, device="cuda").to(torch.bfloat16)
@@ -310,12 +264,12 @@ def _adamw_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
         return [old * (1 - RATE * DECAY) - step, m, v]
 
     moved = gradient.nbytes + 6 * old.nbytes
-    case = Case("8 optimizer step", f"AdamW, {_place(per_sm, c)}", moved, new, expected, tolerance=1e-5)
-    case.kernels = plain_kernels(adamw, [gradient, old, mean, square, *new], [tiles], multiprocessors * per_sm, c)
+    case = Case("8 optimizer step", f"AdamW, {c}", moved, new, expected, tolerance=1e-5)
+    case.kernels = plain_kernels(adamw, [gradient, old, mean, square, *new], [tiles], multiprocessors * c.per_sm, c)
     return case
 
 
-def _dequantize_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
+def _dequantize_case(multiprocessors: int, c: Plain) -> Case:
     tile = c.threads * c.unroll
     tiles = (128 << 20) // 4 // tile
     packed = torch.randint(-(1 << 31), 1 << 31, (tiles * tile,), dtype=torch.int32, device="cuda")
@@ -329,6 +283,6 @@ def _dequantize_case(multiprocessors: int, per_sm: int, c: Shape) -> Case:
         return [torch.cat([(n * s[:, None]).to(torch.bfloat16).view(-1, VECTOR) for n, s in numbers])]
 
     moved = packed.nbytes + scales.nbytes + y.nbytes
-    case = Case("8 dequantization", f"4 bits, groups of {c.columns}, {_place(per_sm, c)}", moved, [y], expected)
-    case.kernels = plain_kernels(dequantize, [packed, scales, y], [tiles], multiprocessors * per_sm, c)
+    case = Case("8 dequantization", f"4 bits, groups of {c.columns}, {c}", moved, [y], expected)
+    case.kernels = plain_kernels(dequantize, [packed, scales, y], [tiles], multiprocessors * c.per_sm, c)
     return case

@@ -9,32 +9,20 @@ in which bandwidth is the limit ask for evict_normal.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import cuda.bindings.driver as cuda_driver
 import cutlass
 import torch
 from cutlass import Int32, Int64, cute
 
-from .competitors import DROP, NORMAL, Case, Load, cuda_kernels, cute_kernels, load
+from .competitors import DROP, NORMAL, WORDS, Case, Shape, kernels, load, place
 from .triton_kernels import add_kernel, copy_kernel, triton_kernel
-
-WORDS = 4  # 32-bit words in one 128-bit access
-
-
-@dataclass(frozen=True)
-class Loop:
-    threads: int
-    unroll: int
 
 
 @cute.kernel
 def copy_loop(
     x: cute.Pointer, y: cute.Pointer, tiles: Int32, drop: Int64, how: cutlass.Constexpr, c: cutlass.Constexpr
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     vectors = cute.make_layout((WORDS, tiles * c.threads * c.unroll))
     x, y = cute.make_tensor(x, vectors), cute.make_tensor(y, vectors)
     for tile in cutlass.range(first, tiles, blocks):
@@ -43,25 +31,9 @@ def copy_loop(
             cute.autovec_copy(load(how, x[None, at], drop), y[None, at])
 
 
-@cute.jit
-def launch_copy_loop(
-    x: cute.Pointer,
-    y: cute.Pointer,
-    tiles: Int32,
-    drop: Int64,
-    blocks: Int32,
-    stream: cuda_driver.CUstream,
-    how: cutlass.Constexpr,
-    c: cutlass.Constexpr,
-):
-    copy_loop(x, y, tiles, drop, how, c).launch(grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream)
-
-
 @cute.kernel
 def add(x: cute.Pointer, y: cute.Pointer, z: cute.Pointer, drop: Int64, how: cutlass.Constexpr, c: cutlass.Constexpr):
-    tid, _, _ = cute.arch.thread_idx()
-    block, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, block, blocks = place()
     vectors = cute.make_layout((WORDS, blocks * c.threads))
     x, y, z = (cute.make_tensor(p, vectors) for p in (x, y, z))
     at = block * c.threads + tid
@@ -70,67 +42,33 @@ def add(x: cute.Pointer, y: cute.Pointer, z: cute.Pointer, drop: Int64, how: cut
     cute.autovec_copy(a, z[None, at])
 
 
-@cute.jit
-def launch_add(
-    x: cute.Pointer,
-    y: cute.Pointer,
-    z: cute.Pointer,
-    drop: Int64,
-    blocks: Int32,
-    stream: cuda_driver.CUstream,
-    how: cutlass.Constexpr,
-    c: cutlass.Constexpr,
-):
-    add(x, y, z, drop, how, c).launch(grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream)
-
-
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
-    for occupancy, threads, per_sm, policy in (("low", 128, 1, DROP), ("high", 256, 8, NORMAL)):
-        yield _copy_case(
-            multiprocessors * per_sm,
-            Loop(threads, 8),
-            policy,
-            f"{occupancy} occupancy, {per_sm} x {threads} threads/SM",
-        )
-    yield _add_case(256)
+    yield _copy_case(multiprocessors, Shape(128, 1, 8), DROP, "low occupancy")
+    yield _copy_case(multiprocessors, Shape(256, 8, 1), NORMAL, "high occupancy")
+    yield _add_case(Shape(256, 8, 1))
 
 
-def _copy_case(blocks: int, c: Loop, policy: int, shape: str) -> Case:
-    tile = c.threads * c.unroll * WORDS
-    tiles = (256 << 20) // 4 // tile
-    x = torch.randint(-(1 << 31), 1 << 31, (tiles * tile,), dtype=torch.int32, device="cuda")
+def _copy_case(multiprocessors: int, c: Shape, policy: int, occupancy: str) -> Case:
+    blocks = multiprocessors * c.per_sm
+    tiles = (256 << 20) // (4 * WORDS * c.threads * c.unroll)
+    x = torch.randint(-(1 << 31), 1 << 31, (tiles * c.threads * c.unroll * WORDS,), dtype=torch.int32, device="cuda")
     y = torch.empty_like(x)
-    case = Case("1 load-store loop", shape, 2 * x.nbytes, [y], lambda: [x])
+    case = Case("1 load-store loop", f"{occupancy}, {c}", 2 * x.nbytes, [y], lambda: [x])
     case.kernels = {
-        **cute_kernels(launch_copy_loop, [x, y], [tiles], [policy], blocks, c),
-        **cuda_kernels(
-            "load_store.cu",
-            "copy_loop",
-            {"THREADS": c.threads, "UNROLL": c.unroll},
-            [x, y],
-            [tiles],
-            [policy],
-            (blocks, c.threads),
-        ),
+        **kernels(copy_loop, "load_store.cu", [x, y], [tiles], [policy], blocks, c),
         **triton_kernel(copy_kernel, blocks, [x, y, tiles], c.threads // 32, BLOCK=c.threads * WORDS, UNROLL=c.unroll),
     }
     return case
 
 
-def _add_case(threads: int) -> Case:
+def _add_case(c: Shape) -> Case:
     x, y = (torch.randn(64 << 20, dtype=torch.float32, device="cuda") for _ in range(2))
     z = torch.empty_like(x)
-    blocks = x.numel() // (threads * WORDS)
-    case = Case("7 elementwise", f"z = x + y, {threads} threads", 3 * x.nbytes, [z], lambda: [x + y])
+    blocks = x.numel() // (c.threads * WORDS)
+    case = Case("7 elementwise", f"z = x + y, {c.threads} threads", 3 * x.nbytes, [z], lambda: [x + y])
     case.kernels = {
-        **cute_kernels(launch_add, [x, y, z], [], [NORMAL], blocks, Loop(threads, 1)),
-        **cuda_kernels(
-            "load_store.cu", "add", {"THREADS": threads, "UNROLL": 1}, [x, y, z], [], [NORMAL], (blocks, threads)
-        ),
-        **triton_kernel(add_kernel, blocks, [x, y, z], threads // 32, BLOCK=threads * WORDS),
+        **kernels(add, "load_store.cu", [x, y, z], [], [NORMAL], blocks, c),
+        **triton_kernel(add_kernel, blocks, [x, y, z], c.threads // 32, BLOCK=c.threads * WORDS),
     }
     return case
-
-
-__all__ = ["Load", "cases"]

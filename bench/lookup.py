@@ -8,37 +8,27 @@ overtake.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-import cuda.bindings.driver as cuda_driver
 import cutlass
 import torch
-from cutlass import Int32, Int64, Uint32, cute
+from cutlass import Int32, Int64, cute
 
-from .competitors import DROP, KEEP, Case, cuda_kernels, cute_kernels, load, store
+from .competitors import DROP, KEEP, WORDS, Case, Shape, kernels, load, place, store
 from .triton_kernels import lookup_kernel, triton_kernel
-
-WORDS = 4  # 32-bit words in one 128-bit access, and in one entry of the table
 
 
 @dataclass(frozen=True)
-class Shape:
-    """`gathers` of the four indices of an element are followed; `unroll` elements a thread and loop iteration.
+class Lookup(Shape):
+    """`gathers` of the four indices of an element are followed. `hinted`: stores have a policy too, evict_first."""
 
-    `hinted` says whether stores have a policy too, evict_first.
-    """
-
-    threads: int
-    per_sm: int
-    unroll: int
     gathers: int
     writes: bool
     hinted: bool = True
 
-    @property
-    def stores(self) -> str:
-        """What to add to a description of the shape."""
-        return "" if self.hinted else ", plain stores"
+    def __str__(self) -> str:
+        gathers = "1 gather" if self.gathers == 1 else f"{self.gathers} gathers"
+        return f"{gathers}, {super().__str__()}{'' if self.hinted else ', plain stores'}"
 
 
 @cute.kernel
@@ -53,22 +43,20 @@ def lookup(
     how: cutlass.Constexpr,
     c: cutlass.Constexpr,
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     x = cute.make_tensor(x, cute.make_layout((WORDS, tiles * c.threads * c.unroll)))
     out = cute.make_tensor(out, cute.make_layout((WORDS, tiles * c.threads * c.unroll)))
     table = cute.make_tensor(table, cute.make_layout((WORDS, entries)))
-    total = cute.make_rmem_tensor((WORDS,), Uint32)
+    total = cute.make_rmem_tensor((WORDS,), Int32)
     total.fill(0)
     for tile in cutlass.range(first, tiles, blocks):
         for i in cutlass.range_constexpr(c.unroll):
             at = (tile * c.unroll + i) * c.threads + tid
             ids = load(how, x[None, at], drop)
-            value = cute.make_rmem_tensor((WORDS,), Uint32)
+            value = cute.make_rmem_tensor((WORDS,), Int32)
             value.store(ids.load())
             for g in cutlass.range_constexpr(c.gathers):
-                entry = load(how, table[None, Int32(ids[g])], keep)
+                entry = load(how, table[None, ids[g]], keep)
                 value.store(value.load() + entry.load())
             if cutlass.const_expr(c.writes):
                 store(value, out[None, at], drop, c.hinted)
@@ -78,36 +66,17 @@ def lookup(
         cute.autovec_copy(total, out[None, first * c.threads + tid])
 
 
-@cute.jit
-def launch_lookup(
-    x: cute.Pointer,
-    table: cute.Pointer,
-    out: cute.Pointer,
-    tiles: Int32,
-    entries: Int32,
-    drop: Int64,
-    keep: Int64,
-    blocks: Int32,
-    stream: cuda_driver.CUstream,
-    how: cutlass.Constexpr,
-    c: cutlass.Constexpr,
-):
-    lookup(x, table, out, tiles, entries, drop, keep, how, c).launch(
-        grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
-    )
-
-
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
     for megabytes in (16, 24, 32, 48):
-        yield lookup_case(multiprocessors, megabytes, Shape(256, 4, 4, 1, writes=False))
+        yield lookup_case(multiprocessors, megabytes, Lookup(256, 4, 4, 1, writes=False))
     for megabytes in (16, 24):
-        yield lookup_case(multiprocessors, megabytes, Shape(256, 4, 4, 1, writes=True))
-        yield lookup_case(multiprocessors, megabytes, Shape(128, 2, 4, 4, writes=True))
-        yield lookup_case(multiprocessors, megabytes, Shape(256, 2, 4, 1, writes=True, hinted=False))
+        yield lookup_case(multiprocessors, megabytes, Lookup(256, 4, 4, 1, writes=True))
+        yield lookup_case(multiprocessors, megabytes, Lookup(128, 2, 4, 4, writes=True))
+        yield lookup_case(multiprocessors, megabytes, Lookup(256, 2, 2, 1, writes=True, hinted=False))
 
 
-def lookup_case(multiprocessors: int, megabytes: int, c: Shape, stream_bytes: int = 512 << 20) -> Case:
+def lookup_case(multiprocessors: int, megabytes: int, c: Lookup, stream_bytes: int = 512 << 20) -> Case:
     """One row: a table of so many megabytes beside a stream."""
     blocks = multiprocessors * c.per_sm
     tile = c.threads * c.unroll
@@ -129,20 +98,16 @@ def lookup_case(multiprocessors: int, megabytes: int, c: Shape, stream_bytes: in
         total.index_add_(0, torch.arange(tiles, device="cuda") % blocks, per_tile)
         return [total.view(-1, WORDS)]
 
-    gathers = "1 gather" if c.gathers == 1 else f"{c.gathers} gathers"
     case = Case(
         "3 stream + table + output" if c.writes else "2 stream + table",
-        f"{megabytes} MB table, {gathers}, {c.per_sm} x {c.threads} threads/SM{c.stores}",
+        f"{megabytes} MB table, {c}",
         x.nbytes + table.nbytes + out.nbytes,
         [out],
         expected,
     )
-    defines = {key.upper(): int(value) for key, value in asdict(c).items()}
-    tensors, integers, policies = [x, table, out], [tiles, entries], [DROP, KEEP]
-    as_words = [t.view(torch.uint32) for t in tensors]
+    tensors = [x, table, out]
     case.kernels = {
-        **cute_kernels(launch_lookup, as_words, integers, policies, blocks, c),
-        **cuda_kernels("lookup.cu", "lookup", defines, tensors, integers, policies, (blocks, c.threads)),
+        **kernels(lookup, "lookup.cu", tensors, [tiles, entries], [DROP, KEEP], blocks, c),
         **triton_kernel(
             lookup_kernel,
             blocks,

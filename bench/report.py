@@ -39,7 +39,6 @@ def write(table: pd.DataFrame, bandwidth: float, out: Path) -> None:
     note = f"{versions}; copy bandwidth {bandwidth / 1e9:.0f} GB/s"
     (out / "results.md").write_text(f"{_markdown(table)}\nMedian milliseconds. {note}.\n")
     plot(table, note, out / "results.png")
-    print((out / "results.md").read_text())
 
 
 def _markdown(table: pd.DataFrame) -> str:

@@ -9,30 +9,26 @@ lines.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-import cuda.bindings.driver as cuda_driver
 import cutlass
 import torch
 from cutlass import BFloat16, Float32, Int32, Int64, cute
 
-from .competitors import DROP, KEEP, Case, cuda_kernels, cute_kernels, keep_fraction, load, store
+from .competitors import DROP, KEEP, NORMAL, VECTOR, Case, Shape, keep_fraction, kernels, load, place, store
 from .triton_kernels import rowwise_kernel, triton_kernel
 
-VECTOR = 8  # bfloat16 elements in one 128-bit access
 LOG2E = 1.4426950408889634
 EPSILON = 1e-6
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Rows of `columns`; `unroll` rows a warp and iteration where they are read once, vectors a thread otherwise."""
+class Rows(Shape):
+    """Rows of `columns`, read `once` by a warp, or twice by a block."""
 
-    softmax: bool
-    threads: int
-    per_sm: int
-    unroll: int
     columns: int
+    softmax: bool
+    once: bool
 
     @property
     def vectors(self) -> int:
@@ -50,9 +46,7 @@ def read_once(
     how: cutlass.Constexpr,
     c: cutlass.Constexpr,
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     x = cute.make_tensor(x, cute.make_layout((VECTOR, c.vectors, rows)))
     y = cute.make_tensor(y, cute.make_layout((VECTOR, c.vectors, rows)))
     weight = cute.make_tensor(weight, cute.make_layout((VECTOR, c.vectors)))
@@ -117,9 +111,7 @@ def read_twice(
     how: cutlass.Constexpr,
     c: cutlass.Constexpr,
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    first, _, _ = cute.arch.block_idx()
-    blocks, _, _ = cute.arch.grid_dim()
+    tid, first, blocks = place()
     x = cute.make_tensor(x, cute.make_layout((VECTOR, c.vectors, rows)))
     y = cute.make_tensor(y, cute.make_layout((VECTOR, c.vectors, rows)))
     weight = cute.make_tensor(weight, cute.make_layout((VECTOR, c.vectors)))
@@ -157,55 +149,19 @@ def read_twice(
                 store(result, y[None, at, row], drop)
 
 
-@cute.jit
-def launch_once(
-    x: cute.Pointer,
-    weight: cute.Pointer,
-    y: cute.Pointer,
-    rows: Int32,
-    drop: Int64,
-    keep: Int64,
-    blocks: Int32,
-    stream: cuda_driver.CUstream,
-    how: cutlass.Constexpr,
-    c: cutlass.Constexpr,
-):
-    read_once(x, weight, y, rows, drop, keep, how, c).launch(
-        grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
-    )
-
-
-@cute.jit
-def launch_twice(
-    x: cute.Pointer,
-    weight: cute.Pointer,
-    y: cute.Pointer,
-    rows: Int32,
-    drop: Int64,
-    keep: Int64,
-    blocks: Int32,
-    stream: cuda_driver.CUstream,
-    how: cutlass.Constexpr,
-    c: cutlass.Constexpr,
-):
-    read_twice(x, weight, y, rows, drop, keep, how, c).launch(
-        grid=[blocks, 1, 1], block=[c.threads, 1, 1], stream=stream
-    )
-
-
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
-    yield rowwise_case(multiprocessors, Shape(False, 512, 1, 4, 65536), once=False)
     for softmax in (False, True):
-        yield rowwise_case(multiprocessors, Shape(softmax, 128, 4, 2, 1024), once=True)
-        yield rowwise_case(multiprocessors, Shape(softmax, 256, 1, 4, 131072), once=False)
+        yield rowwise_case(multiprocessors, Rows(128, 4, 1, 1024, softmax, once=True))
+        for unroll, columns in ((8, 65536), (8 if softmax else 4, 131072)):
+            yield rowwise_case(multiprocessors, Rows(512, 1, unroll, columns, softmax, once=False))
 
 
-def rowwise_case(multiprocessors: int, c: Shape, once: bool, sixteenths: int = 16, size: int = 512 << 20) -> Case:
+def rowwise_case(multiprocessors: int, c: Rows, sixteenths: int = 16, size: int = 512 << 20) -> Case:
     """One row of the benchmark; a first reading keeps so many sixteenths of the lines."""
     blocks = multiprocessors * c.per_sm
     # every block, or every warp of it, gets equally many rows
-    batch = blocks * (c.threads // 32 * c.unroll if once else 1)
+    batch = blocks * (c.threads // 32 * c.unroll if c.once else 1)
     rows = max(1, size // (2 * c.columns * batch)) * batch
     x = torch.randn((rows, c.columns), device="cuda").to(torch.bfloat16)
     weight = torch.randn(c.columns, device="cuda").to(torch.bfloat16)
@@ -223,26 +179,23 @@ def rowwise_case(multiprocessors: int, c: Shape, once: bool, sixteenths: int = 1
 
     name = "softmax" if c.softmax else "rmsnorm"
     case = Case(
-        f"4 {name}, rows read {'once' if once else 'twice'}",
-        f"{rows} x {c.columns}, {c.per_sm} x {c.threads} threads/SM",
+        f"4 {name}, rows read {'once' if c.once else 'twice'}",
+        f"{rows} x {c.columns}, {c}",
         x.nbytes + y.nbytes + (0 if c.softmax else weight.nbytes),
         [y],
         expected,
         tolerance=4e-3,
     )
-    defines = {"ONCE": int(once), **{key.upper(): int(value) for key, value in asdict(c).items()}}
-    tensors, policies = [x, weight, y], [DROP, KEEP if once else keep_fraction(sixteenths)]
-    launch, kernel = (launch_once, "read_once") if once else (launch_twice, "read_twice")
+    tensors, policies = [x, weight, y], [NORMAL, KEEP] if c.once else [DROP, keep_fraction(sixteenths)]
     case.kernels = {
-        **cute_kernels(launch, tensors, [rows], policies, blocks, c),
-        **cuda_kernels("rowwise.cu", kernel, defines, tensors, [rows], policies, (blocks, c.threads)),
+        **kernels(read_once if c.once else read_twice, "rowwise.cu", tensors, [rows], policies, blocks, c),
         **triton_kernel(
             rowwise_kernel,
-            blocks if not once else multiprocessors * 8,
+            blocks if not c.once else multiprocessors * 8,
             [*tensors, rows],
-            4 if once else 8,
+            4 if c.once else 8,
             COLUMNS=c.columns,
-            BLOCK=c.columns if once else 8192,
+            BLOCK=c.columns if c.once else 8192,
             SOFTMAX=c.softmax,
         ),
     }

@@ -86,6 +86,7 @@ def lookup_kernel(
 @jit
 def gather_kernel(
     ids,
+    pages,
     table,
     x,
     out,
@@ -95,24 +96,23 @@ def gather_kernel(
     DIM: tl.constexpr,
     RESIDUAL: tl.constexpr,
     BAG: tl.constexpr,
+    PAGED: tl.constexpr,
     STORE: tl.constexpr,
 ):
     column = tl.arange(0, DIM)[None, :]
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
         for i in tl.static_range(UNROLL):
             slot = (tile * UNROLL + i) * ROWS + tl.arange(0, ROWS)
+            total = tl.zeros((ROWS, DIM), tl.float32)
+            for b in tl.static_range(BAG):
+                row = tl.load(ids + slot * BAG + b, eviction_policy="evict_first")
+                if PAGED:
+                    row = tl.load(pages + row, eviction_policy="evict_last")
+                total += tl.load(table + row[:, None] * DIM + column, eviction_policy="evict_last").to(tl.float32)
             at = slot[:, None] * DIM + column
-            row = tl.load(ids + slot * BAG, eviction_policy="evict_first")[:, None]
-            value = tl.load(table + row * DIM + column, eviction_policy="evict_last")
-            if BAG > 1 or RESIDUAL:
-                total = value.to(tl.float32)
-                for b in tl.static_range(1, BAG):
-                    row = tl.load(ids + slot * BAG + b, eviction_policy="evict_first")[:, None]
-                    total += tl.load(table + row * DIM + column, eviction_policy="evict_last").to(tl.float32)
-                if RESIDUAL:
-                    total += tl.load(x + at, eviction_policy="evict_first").to(tl.float32)
-                value = total.to(tl.bfloat16)
-            tl.store(out + at, value, eviction_policy=STORE)
+            if RESIDUAL:
+                total += tl.load(x + at, eviction_policy="evict_first").to(tl.float32)
+            tl.store(out + at, total.to(out.dtype.element_ty), eviction_policy=STORE)
 
 
 @jit

@@ -21,7 +21,7 @@ __device__ __forceinline__ float dot(uint4 weights, const uint4 *x, int at, uint
   return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     gemv(const uint4 *__restrict__ weights, const uint4 *__restrict__ x, float *__restrict__ y, int rows, uint64_t drop,
          uint64_t keep) {
   constexpr int VECTORS = COLUMNS * BITS / 128;

@@ -4,7 +4,7 @@
 #endif
 #include "policy.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) copy_loop(const uint4 *RESTRICT x, uint4 *RESTRICT y, int tiles) {
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM) copy_loop(const uint4 *RESTRICT x, uint4 *RESTRICT y, int tiles) {
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
 #pragma unroll
     for (int i = 0; i < UNROLL; ++i) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ float warp_max(float x) {
   return x;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     rowwise(const uint4 *RESTRICT x, const uint4 *RESTRICT weight, uint4 *RESTRICT y, int rows) {
   constexpr int VECTORS = COLUMNS / 8, WARPS = THREADS / 32;
   [[maybe_unused]] constexpr float LOG2E = 1.4426950408889634f, EPSILON = 1e-6f;
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if COLUMNS >= 64
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     rotary(const uint4 *RESTRICT x, const uint4 *RESTRICT cosines, const uint4 *RESTRICT sines, uint4 *RESTRICT y,
            int tokens, int heads) {
   constexpr int HALF = COLUMNS / 16, STEP = THREADS / HALF;
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     dequantize(const int *RESTRICT packed, const float *RESTRICT scales, uint4 *RESTRICT y, int tiles) {
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
 #pragma unroll
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     adamw(const uint2 *RESTRICT gradient, const float4 *RESTRICT old, const float4 *RESTRICT old_mean,
           const float4 *RESTRICT old_square, float4 *RESTRICT out, float4 *RESTRICT out_mean,
           float4 *RESTRICT out_square, int tiles) {

@@ -3,7 +3,7 @@
 
 __device__ __forceinline__ uint4 operator+(uint4 a, uint4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     lookup(const uint4 *__restrict__ x, const uint4 *__restrict__ table, uint4 *__restrict__ out, int tiles, int entries,
            uint64_t drop, uint64_t keep) {
   uint4 total = {0, 0, 0, 0};

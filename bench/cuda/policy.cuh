@@ -57,6 +57,15 @@ __device__ __forceinline__ uint4 pack(const float (&x)[8]) {
   return {words[0], words[1], words[2], words[3]};
 }
 
+// The sums of eight pairs of bfloat16 numbers.
+__device__ __forceinline__ uint4 add(uint4 a, uint4 b) {
+  const auto sum = [](uint32_t p, uint32_t q) {
+    const __nv_bfloat162 r = reinterpret_cast<__nv_bfloat162 &>(p) + reinterpret_cast<__nv_bfloat162 &>(q);
+    return reinterpret_cast<const uint32_t &>(r);
+  };
+  return {sum(a.x, b.x), sum(a.y, b.y), sum(a.z, b.z), sum(a.w, b.w)};
+}
+
 __device__ __forceinline__ float warp_sum(float x) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);

@@ -11,7 +11,7 @@ __device__ __forceinline__ float warp_max(float x) {
 }
 
 #if ONCE
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     read_once(const uint4 *__restrict__ x, const uint4 *__restrict__ weight, uint4 *__restrict__ y, int rows,
               uint64_t drop, uint64_t keep) {
   const int lane = threadIdx.x % 32;
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 #else
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     read_twice(const uint4 *__restrict__ x, const uint4 *__restrict__ weight, uint4 *__restrict__ y, int rows,
                uint64_t drop, uint64_t keep) {
   __shared__ float scratch[2][WARPS];
