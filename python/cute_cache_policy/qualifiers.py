@@ -59,6 +59,17 @@ _PREFETCH: dict[L2PrefetchSize, PrefetchSize | None] = {
     L2PrefetchSize.SIZE_256B: PrefetchSize.B256,
 }
 
+#: What the fields that are looked at hold. The DSL has the same types, and takes no None either.
+_TYPES: dict[str, type] = {
+    "invariant": bool,
+    "l1c_evict_priority": CacheEvictionPriority,
+    "l2_evict_priority": CacheEvictionPriority,
+    "l2_prefetch_size": L2PrefetchSize,
+    "load_cache_mode": LoadCacheMode,
+    "memory_order": MemoryOrder,
+    "num_bits_per_copy": int,
+}
+
 _SPELLING = re.compile(r" mem_order = (release|acq_rel|sc)\b(?: mem_scope = (\w+))?([^<>]*)")
 
 
@@ -88,9 +99,10 @@ def respell(element: Any, fields: dict[str, Any], gpu_arch: str) -> dict[str, An
     """The fields to make a G2R copy atom with, for the fields that the user gave to `cute.make_copy_atom`.
 
     `l2_evict_priority`, a `CacheEvictionPriority`, is the field that the DSL does not have: the static L2 priority.
+    None stands for none. Fields of atoms that are not invariant are for the DSL to check.
 
     Raises:
-        CachePolicyError: if PTX has no load with these qualifiers; it names the rule.
+        CachePolicyError: if PTX has no load with these qualifiers, it names the rule; or if a field is of a wrong type.
     """
     fields = dict(fields)
     order = fields.get("memory_order", MemoryOrder.WEAK)
@@ -98,9 +110,10 @@ def respell(element: Any, fields: dict[str, Any], gpu_arch: str) -> dict[str, An
     if not fields.get("invariant"):
         if l2 is not None:
             raise _error("invariant=True with 'l2_evict_priority'", l2, "use a cache policy")
-        if order in _COP:
+        if order in tuple(_COP):
             raise _error("a memory order that loads have", order, "use RELAXED or ACQUIRE (PTX ISA 9.7.9.8)")
         return fields
+    _check_types(fields if l2 is None else {**fields, "l2_evict_priority": l2})
     load = _load(element, fields, l2)
     if order is MemoryOrder.WEAK and not (load.cop or load.l1 or load.l2 or load.prefetch):
         # the compiler has this one
@@ -118,6 +131,12 @@ def respell(element: Any, fields: dict[str, Any], gpu_arch: str) -> dict[str, An
     fields["memory_order"] = next(name for name, operator in _COP.items() if operator is load.cop)
     fields["memory_scope"] = next(name for name, priority in _L2.items() if priority is load.l2)
     return fields
+
+
+def _check_types(fields: dict[str, Any]) -> None:
+    for name, type_ in _TYPES.items():
+        if name in fields and not isinstance(fields[name], type_):
+            raise _error(f"{type_.__name__} for '{name}'", repr(fields[name]), "leave it out for the default")
 
 
 def _load(element: Any, fields: dict[str, Any], l2: CacheEvictionPriority | None) -> GlobalLoad:

@@ -156,6 +156,35 @@ def test_an_error_names_the_rule(name: str) -> None:
         respell(Uint8, {"num_bits_per_copy": 128, "invariant": True, **fields}, "sm_90a")
 
 
+@pytest.mark.parametrize("value", [None, "no_allocate", 1.5, [], MemoryScope.GPU], ids=repr)
+@pytest.mark.parametrize(
+    ("name", "type_"),
+    {
+        "l1c_evict_priority": "CacheEvictionPriority",
+        "l2_evict_priority": "CacheEvictionPriority",
+        "l2_prefetch_size": "L2PrefetchSize",
+        "load_cache_mode": "LoadCacheMode",
+        "memory_order": "MemoryOrder",
+        "num_bits_per_copy": "int",
+    }.items(),
+)
+def test_a_value_of_another_type_is_named(name: str, type_: str, value: object) -> None:
+    fields = {"num_bits_per_copy": 128, "invariant": True, "l1c_evict_priority": NO_ALLOCATE, name: value}
+    if (name, value) == ("l2_evict_priority", None):
+        assert respell(Uint8, fields, "sm_90a") == respell(Uint8, {k: fields[k] for k in fields if k != name}, "sm_90a")
+        return
+    with pytest.raises(CachePolicyError, match=re.escape(f"expects {type_} for '{name}', but got {value!r}: leave it")):
+        respell(Uint8, fields, "sm_90a")
+    # the DSL checks the fields of its own atoms
+    if name != "l2_evict_priority":
+        assert respell(Uint8, {**fields, "invariant": False}, "sm_90a") == {**fields, "invariant": False}
+
+
+def test_invariant_is_a_bool() -> None:
+    with pytest.raises(CachePolicyError, match="expects bool for 'invariant', but got 'no': leave it"):
+        respell(Uint8, {"invariant": "no"}, "sm_90a")
+
+
 def test_an_error_reaches_the_user_of_make_copy_atom(tmp_path: Path) -> None:
     bad = Form(128, False, ERRORS["mode-and-l1"][0])
     with pytest.raises(Exception, match=r"a cache operator excludes an L1 eviction priority"):
