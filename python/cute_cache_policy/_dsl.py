@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.metadata
+import inspect
 import os
 import re
 import shlex
@@ -23,8 +24,8 @@ from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.base_dsl.compiler import BooleanCompileOption, CompileCallable, CompileOptions
 from cutlass.base_dsl.dsl import BaseDSL, DSLSingletonMeta
 from cutlass.base_dsl.typing import Int64
-from cutlass.cute.atom import Atom, Trait
-from cutlass.cute.nvgpu import CopyG2ROp
+from cutlass.cute.atom import Atom, CopyOp, Trait
+from cutlass.cute.nvgpu import CopyG2ROp, CopyR2GOp
 from cutlass.cutlass_dsl import CuTeDSL
 
 try:
@@ -45,6 +46,7 @@ __all__ = [
     "install",
     "is_on",
     "ptxas_version",
+    "refuse_ignored_fields",
     "respell_copy_atoms",
     "turn_on",
     "turned_on",
@@ -309,6 +311,42 @@ def respell_copy_atoms(option: type[FlagOption], respell: Callable[[Any, dict[st
         return _make_trait
 
     _wrap(CopyG2ROp, "_make_trait", make)
+
+
+def refuse_ignored_fields(option: type[FlagOption], refuse: Callable[[str, dict[str, Any]], None]) -> None:
+    """While `option` is on, call `refuse(name of the op, fields)` for what an op drops in `cute.make_copy_atom`.
+
+    Most ops take any keyword and ignore it. Those that matter are the parameters of the ops that access global memory.
+    Call this before `respell_copy_atoms`, which then sees the fields first.
+    """
+    defaults = {
+        name: parameter.default
+        for op in (CopyG2ROp, CopyR2GOp)
+        for name, parameter in inspect.signature(op._make_trait).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in ("num_bits_per_copy", "loc", "ip")
+    }
+    defaults["l2_evict_priority"] = None
+
+    def make(original: Any) -> Any:
+        taken = inspect.signature(original).parameters
+        dropped = {name: default for name, default in defaults.items() if name not in taken}
+
+        def _make_trait(self: Any, *args: Any, **fields: Any) -> Any:
+            trait = original(self, *args, **fields)
+            lost = {n: fields[n] for n, default in dropped.items() if fields.get(n) not in (None, default)}
+            if lost and is_on(option):
+                _as_user_error(refuse, type(self).__name__, lost)
+            return trait
+
+        return _make_trait
+
+    for op in _subclasses(CopyOp):
+        if "_make_trait" in vars(op):
+            _wrap(op, "_make_trait", make)
+
+
+def _subclasses(class_: type) -> list[type]:
+    return [c for child in class_.__subclasses__() for c in (child, *_subclasses(child))]
 
 
 def accept_cache_policies(

@@ -92,5 +92,6 @@ def _acts() -> bool:
 def install() -> None:
     """Register the options with the DSL. Called once, by the import of the package."""
     _dsl.install(OPTIONS, after_trace, always=_acts)
+    _dsl.refuse_ignored_fields(VerifyCachePolicy, qualifiers.refuse_ignored)
     _dsl.respell_copy_atoms(HonorCachePolicy, qualifiers.respell)
     _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value, attach_policy, record_policy, _acts)

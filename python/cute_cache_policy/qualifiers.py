@@ -26,7 +26,7 @@ from cutlass.cute.nvgpu import CacheEvictionPriority, L2PrefetchSize, LoadCacheM
 from .diagnostics import CachePolicyError
 from .ptx import CacheOperator, GlobalLoad, L1Priority, L2Priority, PrefetchSize, Target, load_shape
 
-__all__ = ["is_qualified", "respell", "static_l2_priority", "without_spelling"]
+__all__ = ["is_qualified", "refuse_ignored", "respell", "static_l2_priority", "without_spelling"]
 
 #: What `mem_order` stands for.
 _COP: dict[MemoryOrder, CacheOperator | None] = {
@@ -131,6 +131,13 @@ def respell(element: Any, fields: dict[str, Any], gpu_arch: str) -> dict[str, An
     fields["memory_order"] = next(name for name, operator in _COP.items() if operator is load.cop)
     fields["memory_scope"] = next(name for name, priority in _L2.items() if priority is load.l2)
     return fields
+
+
+def refuse_ignored(op: str, fields: dict[str, Any]) -> None:
+    """Raise a CachePolicyError for fields that the DSL drops while it makes an atom of `op`."""
+    given = ", ".join(f"{name}={value}" for name, value in fields.items())
+    rule = "it has no effect, leave it out or use 'CopyG2ROp' or 'CopyR2GOp'"
+    raise _error(f"qualifiers that '{op}' has", given, rule)
 
 
 def _check_types(fields: dict[str, Any]) -> None:

@@ -8,15 +8,22 @@ import re
 from pathlib import Path
 from typing import Any
 
+import cutlass
 import pytest
 from cutlass import Float32, Float64, Int64, Uint8, cute
 from cutlass.cute.nvgpu import (
     CacheEvictionPriority,
+    CopyG2ROp,
+    CopyR2GOp,
+    CopyS2ROp,
+    CopyUniversalOp,
     L2PrefetchSize,
     LoadCacheMode,
     MemoryOrder,
     MemoryScope,
+    StoreCacheMode,
 )
+from cutlass.cute.nvgpu.cpasync import CopyG2SOp
 from cutlass.cute.runtime import make_ptr
 
 from cute_cache_policy import CachePolicyError
@@ -218,3 +225,51 @@ def test_the_compile_that_asks_is_the_one_that_gets(tmp_path: Path) -> None:
             assert form is bad
         with pytest.raises(TypeError, match="invariant_load is not allowed"):
             compile_forms([good], tmp_path, "--gpu-arch sm_90a")
+
+
+IGNORED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "universal": (CopyUniversalOp(), {"l1c_evict_priority": NO_ALLOCATE}),
+    "universal-invariant": (CopyUniversalOp(), {"invariant": True}),
+    "universal-prefetch": (CopyUniversalOp(), {"l2_prefetch_size": L2PrefetchSize.SIZE_64B}),
+    "async": (CopyG2SOp(), {"l1c_evict_priority": NO_ALLOCATE}),
+    "shared": (CopyS2ROp(), {"load_cache_mode": LoadCacheMode.GLOBAL}),
+    "store": (CopyR2GOp(), {"l2_prefetch_size": L2PrefetchSize.SIZE_64B}),
+    "l2": (CopyR2GOp(), {"l2_evict_priority": CacheEvictionPriority.EVICT_LAST}),
+}
+
+
+@cute.jit
+def make_atom(op: cutlass.Constexpr, fields: cutlass.Constexpr):
+    cute.make_copy_atom(op, Float32, num_bits_per_copy=128, **fields)
+
+
+@pytest.mark.filterwarnings(r"ignore:\s*.*CopyUniversalOp")
+@pytest.mark.parametrize("name", IGNORED)
+def test_verify_refuses_what_an_atom_ignores(name: str) -> None:
+    op, fields = IGNORED[name]
+    ((field, value),) = fields.items()
+    own = f"expects qualifiers that '{type(op).__name__}' has, but got {field}={value}: it has no effect"
+    # later releases refuse some themselves
+    theirs = f"does not accept `{field}`|unexpected keyword argument '{field}'"
+    with pytest.raises(Exception, match=f"{re.escape(own)}|{theirs}"):
+        cute.compile(make_atom, op, fields, options="--gpu-arch sm_90a --verify-cache-policy")
+
+
+@pytest.mark.filterwarnings(r"ignore:\s*.*CopyUniversalOp")
+@pytest.mark.parametrize(
+    ("op", "fields"),
+    [
+        (CopyUniversalOp(), {"l1c_evict_priority": CacheEvictionPriority.EVICT_NORMAL, "invariant": False}),
+        (CopyR2GOp(), {"l1c_evict_priority": NO_ALLOCATE, "store_cache_mode": StoreCacheMode.STREAMING}),
+        (CopyG2ROp(), {"l1c_evict_priority": NO_ALLOCATE, "invariant": True, "l2_evict_priority": None}),
+        (CopyG2SOp(), {"cache_mode": LoadCacheMode.GLOBAL}),
+    ],
+    ids=["defaults", "store", "load", "async"],
+)
+def test_verify_takes_what_an_atom_has(op: Any, fields: dict[str, Any]) -> None:
+    cute.compile(make_atom, op, fields, options="--gpu-arch sm_90a --honor-cache-policy --verify-cache-policy")
+
+
+@pytest.mark.filterwarnings(r"ignore:\s*.*CopyUniversalOp")
+def test_without_verify_an_ignored_field_is_the_dsls_business() -> None:
+    cute.compile(make_atom, CopyUniversalOp(), {"invariant": True}, options="--gpu-arch sm_90a --honor-cache-policy")
