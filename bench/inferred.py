@@ -18,9 +18,7 @@ from cutlass import BFloat16, Float32, Int32, cute
 import cute_cache_policy
 
 from .competitors import VECTOR, WORDS, Case, Launch, Shape, compiled, cuda_kernels, place
-
-LOG2E = 1.4426950408889634
-EPSILON = 1e-6
+from .rowwise import normalized, scale_of, views
 
 #: AdamW: learning rate, decay rates of the moments, epsilon, weight decay.
 RATE, BETA1, BETA2, ADAM_EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
@@ -57,10 +55,8 @@ def copy_loop(x: cute.Pointer, y: cute.Pointer, tiles: Int32, c: cutlass.Constex
 def rowwise(x: cute.Pointer, weight: cute.Pointer, y: cute.Pointer, rows: Int32, c: cutlass.Constexpr):
     """Rmsnorm or softmax of rows that a warp holds in registers."""
     tid, first, blocks = place()
+    x, weight, y = views(x, weight, y, rows, c.columns)
     vectors = cutlass.const_expr(c.columns // VECTOR)
-    x = cute.make_tensor(x, cute.make_layout((VECTOR, vectors, rows)))
-    y = cute.make_tensor(y, cute.make_layout((VECTOR, vectors, rows)))
-    weight = cute.make_tensor(weight, cute.make_layout((VECTOR, vectors)))
     warps = cutlass.const_expr(c.threads // 32)
     lane = tid % 32
     for tile in cutlass.range(first, rows // (warps * c.unroll), blocks):
@@ -69,14 +65,7 @@ def rowwise(x: cute.Pointer, weight: cute.Pointer, y: cute.Pointer, rows: Int32,
             values = cute.make_rmem_tensor((VECTOR, vectors // 32), Float32)
             for v in cutlass.range_constexpr(vectors // 32):
                 values[None, v].store(fetch(x[None, v * 32 + lane, row]).load().to(Float32))
-            if cutlass.const_expr(c.softmax):
-                largest = values.load().reduce(cute.ReductionOp.MAX, -Float32.inf, 0)
-                largest = cute.arch.warp_reduction_max(largest) * LOG2E
-                values.store(cute.math.exp2(values.load() * LOG2E - largest, fastmath=True))
-                scale = 1.0 / cute.arch.warp_reduction_sum(values.load().reduce(cute.ReductionOp.ADD, Float32(0.0), 0))
-            else:
-                squares = (values.load() * values.load()).reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
-                scale = cute.math.rsqrt(cute.arch.warp_reduction_sum(squares) / c.columns + EPSILON, fastmath=True)
+            scale = scale_of(values, c.columns, c.softmax)
             for v in cutlass.range_constexpr(vectors // 32):
                 factor = scale
                 if cutlass.const_expr(not c.softmax):
@@ -213,15 +202,9 @@ def _rowwise_case(multiprocessors: int, c: Plain) -> Case:
     weight = torch.randn(c.columns, device="cuda").to(torch.bfloat16)
     y = torch.empty_like(x)
 
-    def expected() -> list[torch.Tensor]:
-        if c.softmax:
-            return [torch.cat([part.float().softmax(-1).to(torch.bfloat16) for part in x.split(8192)])]
-        parts = (part.float() for part in x.split(8192))
-        scaled = (p * (p.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * weight.float() for p in parts)
-        return [torch.cat([part.to(torch.bfloat16) for part in scaled])]
-
     name = "softmax" if c.softmax else "rmsnorm"
-    case = Case(f"8 {name}", f"{rows} x {c.columns}, {c}", 2 * x.nbytes, [y], expected, tolerance=4e-3)
+    shape, expected = f"{rows} x {c.columns}, {c}", lambda: [normalized(x, weight, c.softmax)]
+    case = Case(f"8 {name}", shape, 2 * x.nbytes, [y], expected, tolerance=4e-3)
     case.kernels = plain_kernels(rowwise, [x, weight, y], [rows], blocks, c)
     return case
 

@@ -35,6 +35,26 @@ class Rows(Shape):
         return self.columns // VECTOR
 
 
+@cute.jit
+def views(x: cute.Pointer, weight: cute.Pointer, y: cute.Pointer, rows: Int32, columns: cutlass.Constexpr):
+    """The two matrices as (elements of a vector, vectors, rows), and the row of weights."""
+    row = cutlass.const_expr((VECTOR, columns // VECTOR))
+    matrix = cute.make_layout((*row, rows))
+    return cute.make_tensor(x, matrix), cute.make_tensor(weight, cute.make_layout(row)), cute.make_tensor(y, matrix)
+
+
+@cute.jit
+def scale_of(values: cute.Tensor, columns: cutlass.Constexpr, softmax: cutlass.Constexpr):
+    """By what to multiply the values of a row that a warp holds; for softmax, they become their powers first."""
+    if cutlass.const_expr(softmax):
+        largest = values.load().reduce(cute.ReductionOp.MAX, -Float32.inf, 0)
+        largest = cute.arch.warp_reduction_max(largest) * LOG2E
+        values.store(cute.math.exp2(values.load() * LOG2E - largest, fastmath=True))
+        return 1.0 / cute.arch.warp_reduction_sum(values.load().reduce(cute.ReductionOp.ADD, Float32(0.0), 0))
+    squares = (values.load() * values.load()).reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
+    return cute.math.rsqrt(cute.arch.warp_reduction_sum(squares) / columns + EPSILON, fastmath=True)
+
+
 @cute.kernel
 def read_once(
     x: cute.Pointer,
@@ -47,9 +67,7 @@ def read_once(
     c: cutlass.Constexpr,
 ):
     tid, first, blocks = place()
-    x = cute.make_tensor(x, cute.make_layout((VECTOR, c.vectors, rows)))
-    y = cute.make_tensor(y, cute.make_layout((VECTOR, c.vectors, rows)))
-    weight = cute.make_tensor(weight, cute.make_layout((VECTOR, c.vectors)))
+    x, weight, y = views(x, weight, y, rows, c.columns)
     warps = cutlass.const_expr(c.threads // 32)
     lane = tid % 32
     for tile in cutlass.range(first, rows // (warps * c.unroll), blocks):
@@ -58,14 +76,7 @@ def read_once(
             values = cute.make_rmem_tensor((VECTOR, c.vectors // 32), Float32)
             for v in cutlass.range_constexpr(c.vectors // 32):
                 values[None, v].store(load(how, x[None, v * 32 + lane, row], drop).load().to(Float32))
-            if cutlass.const_expr(c.softmax):
-                largest = values.load().reduce(cute.ReductionOp.MAX, -Float32.inf, 0)
-                largest = cute.arch.warp_reduction_max(largest) * LOG2E
-                values.store(cute.math.exp2(values.load() * LOG2E - largest, fastmath=True))
-                scale = 1.0 / cute.arch.warp_reduction_sum(values.load().reduce(cute.ReductionOp.ADD, Float32(0.0), 0))
-            else:
-                squares = (values.load() * values.load()).reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
-                scale = cute.math.rsqrt(cute.arch.warp_reduction_sum(squares) / c.columns + EPSILON, fastmath=True)
+            scale = scale_of(values, c.columns, c.softmax)
             for v in cutlass.range_constexpr(c.vectors // 32):
                 result = cute.make_rmem_tensor((VECTOR,), BFloat16)
                 scaled = values[None, v].load() * scale
@@ -112,9 +123,7 @@ def read_twice(
     c: cutlass.Constexpr,
 ):
     tid, first, blocks = place()
-    x = cute.make_tensor(x, cute.make_layout((VECTOR, c.vectors, rows)))
-    y = cute.make_tensor(y, cute.make_layout((VECTOR, c.vectors, rows)))
-    weight = cute.make_tensor(weight, cute.make_layout((VECTOR, c.vectors)))
+    x, weight, y = views(x, weight, y, rows, c.columns)
     scratch = cutlass.utils.SmemAllocator().allocate_tensor(Float32, cute.make_layout((2, c.threads // 32)))
     steps = cutlass.const_expr(c.vectors // (c.threads * c.unroll))
     for row in cutlass.range(first, rows, blocks):
@@ -157,6 +166,15 @@ def cases(multiprocessors: int) -> Iterator[Case]:
             yield rowwise_case(multiprocessors, Rows(512, 1, unroll, columns, softmax, once=False))
 
 
+def normalized(x: torch.Tensor, weight: torch.Tensor, softmax: bool) -> torch.Tensor:
+    """What rmsnorm, or softmax, makes of the rows of a bfloat16 matrix."""
+    if softmax:
+        return torch.cat([part.float().softmax(-1).to(torch.bfloat16) for part in x.split(1024)])
+    parts = (part.float() for part in x.split(1024))
+    scaled = (p * (p.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * weight.float() for p in parts)
+    return torch.cat([part.to(torch.bfloat16) for part in scaled])
+
+
 def rowwise_case(multiprocessors: int, c: Rows, sixteenths: int = 16, size: int = 512 << 20) -> Case:
     """One row of the benchmark; a first reading keeps so many sixteenths of the lines."""
     blocks = multiprocessors * c.per_sm
@@ -167,23 +185,13 @@ def rowwise_case(multiprocessors: int, c: Rows, sixteenths: int = 16, size: int 
     weight = torch.randn(c.columns, device="cuda").to(torch.bfloat16)
     y = torch.empty_like(x)
 
-    def expected() -> list[torch.Tensor]:
-        chunks = []
-        for part in x.split(1024):
-            part = part.float()
-            if c.softmax:
-                chunks.append(part.softmax(-1))
-            else:
-                chunks.append(part * (part.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * weight.float())
-        return [torch.cat([chunk.to(torch.bfloat16) for chunk in chunks])]
-
     name = "softmax" if c.softmax else "rmsnorm"
     case = Case(
         f"4 {name}, rows read {'once' if c.once else 'twice'}",
         f"{rows} x {c.columns}, {c}",
         x.nbytes + y.nbytes + (0 if c.softmax else weight.nbytes),
         [y],
-        expected,
+        lambda: [normalized(x, weight, c.softmax)],
         tolerance=4e-3,
     )
     tensors, policies = [x, weight, y], [NORMAL, KEEP] if c.once else [DROP, keep_fraction(sixteenths)]

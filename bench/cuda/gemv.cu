@@ -1,4 +1,4 @@
-// Twin of the kernel in bench/gemv.py; the macros are the fields of its Shape.
+// Twin of the kernel in bench/gemv.py; the macros are the fields of its Matrix.
 #include "policy.cuh"
 
 __device__ __forceinline__ float dot(uint4 weights, const uint4 *x, int at, uint64_t keep) {

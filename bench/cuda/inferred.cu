@@ -1,10 +1,11 @@
-// Twins of the kernels in bench/inferred.py; the macros are the fields of its Shape. RESTRICT: `__restrict__` or nothing.
+// Twins of the kernels in bench/inferred.py; the macros are the fields of its Plain. RESTRICT: `__restrict__`, or not.
 #ifndef VOLATILE
 #define VOLATILE
 #endif
 #include "policy.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS, PER_SM) copy_loop(const uint4 *RESTRICT x, uint4 *RESTRICT y, int tiles) {
+extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
+    copy_loop(const uint4 *RESTRICT x, uint4 *RESTRICT y, int tiles) {
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
 #pragma unroll
     for (int i = 0; i < UNROLL; ++i) {
@@ -15,12 +16,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM) copy_loop(const ui
 }
 
 #if COLUMNS >= 256
-__device__ __forceinline__ float warp_max(float x) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     rowwise(const uint4 *RESTRICT x, const uint4 *RESTRICT weight, uint4 *RESTRICT y, int rows) {
   constexpr int VECTORS = COLUMNS / 8, WARPS = THREADS / 32;

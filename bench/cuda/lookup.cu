@@ -1,4 +1,4 @@
-// Twin of the kernel in bench/lookup.py; the macros are the fields of its Shape.
+// Twin of the kernel in bench/lookup.py; the macros are the fields of its Lookup.
 #include "policy.cuh"
 
 __device__ __forceinline__ uint4 operator+(uint4 a, uint4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }

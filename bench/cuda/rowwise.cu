@@ -1,14 +1,8 @@
-// Twins of the kernels in bench/rowwise.py; the macros are the fields of its Shape, and ONCE chooses the kernel.
+// Twins of the kernels in bench/rowwise.py; the macros are the fields of its Rows, of which ONCE chooses the kernel.
 #include "policy.cuh"
 
 constexpr int VECTORS = COLUMNS / 8, WARPS = THREADS / 32;
 constexpr float LOG2E = 1.4426950408889634f, EPSILON = 1e-6f;
-
-__device__ __forceinline__ float warp_max(float x) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
 
 #if ONCE
 extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
