@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir, rewrite
 
-from cute_cache_policy.atoms import COPY_OPS, copy_atom, sets_policy
+from cute_cache_policy.atoms import COPY_OPS, AtomType, copy_atom, sets_policy
 from cute_cache_policy.bindings import operands
 from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.pass_manager import Pass, apply_patterns
@@ -46,8 +46,7 @@ class CoherentCopyPattern:
 
     def __call__(self, op: ir.Operation, rewriter: rewrite.PatternRewriter) -> bool:
         atom = copy_atom(op)
-        if atom is None or atom.kind not in ("g2r", "r2g") or atom.invariant:
-            # no other atom holds a policy that ends in a load or store
+        if atom is None or not ConvertCoherentCopyToNVVM.is_for(atom):
             return False
         owner = operands(op)[0].owner
         if not isinstance(owner, ir.Block) and sets_policy(owner.operation):
@@ -66,6 +65,11 @@ class ConvertCoherentCopyToNVVM(Pass):
     """Lowers G2R and R2G copies whose cache policy comes out of control flow to loads and stores with a cache hint."""
 
     name = "convert-coherent-copy-to-nvvm"
+
+    @staticmethod
+    def is_for(atom: AtomType) -> bool:
+        """Whether the copies through `atom` are in scope: no other atom holds a policy that ends in a load or store."""
+        return atom.kind in ("g2r", "r2g") and not atom.invariant
 
     def run(self, module: ir.Operation) -> None:
         apply_patterns(module, dict.fromkeys(COPY_OPS, CoherentCopyPattern(module)))

@@ -70,8 +70,7 @@ class InvariantCopyPattern:
 
     def __call__(self, op: ir.Operation, rewriter: rewrite.PatternRewriter) -> bool:
         atom = copy_atom(op)
-        if atom is None or atom.kind != "g2r" or not atom.invariant:
-            # the compiler lowers other copies as they are written
+        if atom is None or not ConvertInvariantCopyToNVVM.is_for(atom):
             return False
         hinted = (trace := self._lowering.trace(op)).carries_policy
         if not hinted and not atom.qualified:
@@ -125,6 +124,11 @@ class ConvertInvariantCopyToNVVM(Pass):
     name = "convert-invariant-copy-to-nvvm"
 
     gpu_arch: str = "sm_80"
+
+    @staticmethod
+    def is_for(atom: AtomType) -> bool:
+        """Whether the copies through `atom` are in scope; the compiler lowers others as they are written."""
+        return atom.kind == "g2r" and atom.invariant
 
     def run(self, module: ir.Operation) -> None:
         pattern = InvariantCopyPattern(module, Target.parse(self.gpu_arch))

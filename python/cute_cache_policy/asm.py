@@ -170,9 +170,4 @@ def _concatenate(registers: list[ir.Value], register_bits: int) -> ir.Value:
     if len(registers) == 1:
         return registers[0]
     vector = ir.VectorType.get([len(registers)], ir.IntegerType.get_signless(register_bits))
-    data = _create("llvm.mlir.poison", vector, [])
-    i32 = ir.IntegerType.get_signless(32)
-    for number, value in enumerate(registers):
-        position = _create("llvm.mlir.constant", i32, [], value=ir.IntegerAttr.get(i32, number))
-        data = _create("llvm.insertelement", vector, [data, value, position])
-    return data
+    return _create("vector.from_elements", vector, registers)

@@ -23,11 +23,11 @@ __all__ = [
     "EVICT_NORMAL_POLICY",
     "RECORD_OP",
     "AtomType",
+    "Census",
     "PolicyFlow",
     "PolicyTrace",
     "attach_policy",
     "copy_atom",
-    "has_records",
     "policy_value",
     "record_policy",
     "records_policy",
@@ -121,16 +121,33 @@ def records_policy(op: ir.Operation) -> bool:
     return op.name == RECORD_OP and len(op.operands) == 2 and AtomType.of(operands(op)[0].type) is not None
 
 
-def has_records(module: ir.Operation) -> bool:
-    """Whether any op in `module` records a policy."""
-    found: list[bool] = []
+@dataclass
+class Census:
+    """What copies there are in a module.
 
-    def look(op: ir.Operation, _: object) -> bool:
-        found.append(records_policy(op))
+    Attributes:
+        atoms: the types of the atoms that they execute.
+        has_records: whether any policy is recorded (see `record_policy`).
+    """
+
+    atoms: set[AtomType] = field(default_factory=set)
+    has_records: bool = False
+
+    @classmethod
+    def of(cls, module: ir.Operation) -> Census:
+        """Walk `module` once."""
+        census = cls()
+        apply_patterns(module, {RECORD_OP: census._see_cast, **dict.fromkeys(COPY_OPS, census._see_copy)})
+        return census
+
+    def _see_cast(self, op: ir.Operation, _: object) -> bool:
+        self.has_records |= records_policy(op)
         return False
 
-    apply_patterns(module, {RECORD_OP: look})
-    return any(found)
+    def _see_copy(self, op: ir.Operation, _: object) -> bool:
+        if atom := copy_atom(op):
+            self.atoms.add(atom)
+        return False
 
 
 def attach_policy(

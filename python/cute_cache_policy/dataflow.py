@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cutlass._mlir import ir
 
 from .bindings import FUNCTION_OPS, enclosing, operands, raw
-from .pass_manager import apply_patterns
+from .pass_manager import Pattern, apply_patterns
 
 __all__ = ["CallGraph", "Edge", "incoming"]
 
@@ -57,11 +57,16 @@ class CallGraph:
     def callers(self, function: ir.Operation) -> list[ir.Operation]:
         """The calls and launches of `function`; none is known for a function that is only called from outside."""
         if self._callers is None:
-            self._callers = {}
-            apply_patterns(self.root, dict.fromkeys(CALL_OPS, self._collect))
+            apply_patterns(self.root, self.collectors())
+        assert self._callers is not None
         if "sym_name" not in function.attributes:
             return []
         return self._callers.get(ir.StringAttr(function.attributes["sym_name"]).value, [])
+
+    def collectors(self) -> dict[str, Pattern]:
+        """The patterns that find the calls, for one who is about to walk `root` anyway."""
+        self._callers = {}
+        return dict.fromkeys(CALL_OPS, self._collect)
 
     def _collect(self, op: ir.Operation, _: object) -> bool:
         if "callee" in op.attributes:

@@ -5,8 +5,10 @@ The dialects do not tell their effects through the Python bindings, so the ops a
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from cutlass._mlir import ir
 
@@ -166,15 +168,28 @@ class WrittenMemory:
     """
 
     def __init__(self, module: ir.Operation, calls: CallGraph) -> None:
+        self._module = module
+        self._calls = calls
         self._flow = AddressFlow(calls)
-        self._ops: list[ir.Operation] = []
-        self._writes: dict[ir.Value, ir.Operation] | None = None
 
-        def collect(op: ir.Operation, _: object) -> bool:
-            self._ops.append(op)
-            return False
+    @functools.cached_property
+    def _writes(self) -> dict[ir.Value, ir.Operation]:
+        """The first write through each argument."""
+        ops: list[ir.Operation] = []
+        # the calls are needed just now, too: one walk finds both
+        patterns = self._calls.collectors()
 
-        apply_patterns(module, dict.fromkeys(WRITERS, collect))
+        def collect(op: ir.Operation, rewriter: Any) -> bool:
+            ops.append(op)
+            return op.name in patterns and patterns[op.name](op, rewriter)
+
+        apply_patterns(self._module, {**patterns, **dict.fromkeys(WRITERS, collect)})
+        writes: dict[ir.Value, ir.Operation] = {}
+        for op in ops:
+            for destination in destinations(op):
+                for argument in self._flow.origins(destination).arguments:
+                    writes.setdefault(argument, op)
+        return writes
 
     def by(self, address: ir.Value) -> Write | None:
         """A write to the memory that `address` points to.
@@ -182,14 +197,8 @@ class WrittenMemory:
         None unless `address` and the written address share a kernel argument, or have two arguments that a launch in
         the module passes the same tensor for.
         """
-        if self._writes is None:
-            self._writes = {}
-            for op in self._ops:
-                for destination in destinations(op):
-                    for argument in self._flow.origins(destination).arguments:
-                        self._writes.setdefault(argument, op)
-        if self._writes:
+        for written, op in self._writes.items():
             for read in self._flow.origins(address).arguments:
-                for written in self._flow.same_memory(read) & self._writes.keys():
-                    return Write(self._writes[written], read, written)
+                if self._flow.same_memory(read, written):
+                    return Write(op, read, written)
         return None

@@ -17,10 +17,11 @@ from cutlass._mlir.passmanager import PassManager
 
 from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
 from .bindings import enclosing, operands, raw, results, walk
+from .pass_manager import apply_patterns
 
 __all__ = ["ACCESSES", "Expander", "Expansion", "trips"]
 
-_PIPELINE = "builtin.module(func.func(cute-expand-ops))"
+_PIPELINE = "func.func(cute-expand-ops)"
 
 #: The ops that `cute-expand-ops` accesses memory with.
 LOADS = frozenset({"llvm.load", "nvvm.load.ext"})
@@ -56,35 +57,36 @@ class Expansion:
         types = [value.type for value in operands(copy)]
         types[0] = atom_type or types[0]
         types.append(ir.IntegerType.get_signless(64))
-        self._module = ir.Module.create(location)
-        with location:
-            with ir.InsertionPoint(self._module.body):
-                type_ = ir.FunctionType.get(types, [value.type for value in results(copy)])
-                named = {"sym_name": ir.StringAttr.get("expansion"), "function_type": ir.TypeAttr.get(type_)}
-                # not the classes of the dialects, which take three times as long: a kernel may have but one copy
-                self._function = ir.Operation.create("func.func", attributes=named, regions=1)
-            body = self._function.regions[0].blocks.append(*types, arg_locs=[location] * len(types))
-            arguments = raw(body.arguments)
-            self.policy = arguments.pop()
-            with ir.InsertionPoint(body):
-                if sets_policy:
-                    attributes = {"field": policy_field(AtomType.of(types[0]))}
-                    inputs = [arguments[0], self.policy]
-                    arguments[0] = results(ir.Operation.create(SET_VALUE, [types[0]], inputs, attributes))[0]
-                alone = copy.clone()
-                for index, argument in enumerate(arguments):
-                    alone.operands[index] = argument
-                ir.Operation.create("func.return", operands=results(alone))
-        pipeline.run(self._module.operation)
+        type_ = ir.FunctionType.get(types, [value.type for value in results(copy)])
+        named = {"sym_name": ir.StringAttr.get("expansion"), "function_type": ir.TypeAttr.get(type_)}
+        # not the classes of the dialects, which take three times as long: a kernel may have but one copy
+        self._function = ir.Operation.create("func.func", attributes=named, regions=1, loc=location, ip=False)
+        body = self._function.regions[0].blocks.append(*types, arg_locs=[location] * len(types))
+        arguments = raw(body.arguments)
+        self.policy = arguments.pop()
+        with ir.InsertionPoint(body), location:
+            if sets_policy:
+                attributes = {"field": policy_field(AtomType.of(types[0]))}
+                inputs = [arguments[0], self.policy]
+                arguments[0] = results(ir.Operation.create(SET_VALUE, [types[0]], inputs, attributes))[0]
+            alone = copy.clone()
+            for index, argument in enumerate(arguments):
+                alone.operands[index] = argument
+            ir.Operation.create("func.return", operands=results(alone))
+        pipeline.run(self._function)
         self.loads: list[ir.Operation] = []
         self.stores: list[ir.Operation] = []
         fields: list[ir.Operation] = []
         kinds = {**dict.fromkeys(LOADS, self.loads), **dict.fromkeys(STORES, self.stores)}
         kinds |= dict.fromkeys((GET_VALUE, SET_VALUE), fields)
-        for op in walk(self._function):
-            kind = kinds.get(op.name)
-            if kind is not None and (kind is fields or _touches_global_memory(op)):
+
+        def collect(op: ir.Operation, _: object) -> bool:
+            kind = kinds[op.name]
+            if kind is fields or _touches_global_memory(op):
                 kind.append(op)
+            return False
+
+        apply_patterns(self._function, dict.fromkeys(kinds, collect))
         self.keeps_policy = self._take_policy_from_argument(fields)
 
     def _take_policy_from_argument(self, accesses: list[ir.Operation]) -> bool:

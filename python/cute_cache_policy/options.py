@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _dsl, code_check, policies, qualifiers, reporting, restriction
-from .atoms import attach_policy, has_records, record_policy
+from .atoms import Census, attach_policy, record_policy
 from .pass_manager import Pass, run
 
 __all__ = ["HonorCachePolicy", "InferInvariantCopy", "VerifyCachePolicy", "install"]
@@ -39,17 +39,19 @@ class VerifyCachePolicy(_dsl.FlagOption, name="verify-cache-policy"):
 OPTIONS: list[type[_dsl.FlagOption]] = [HonorCachePolicy, InferInvariantCopy, VerifyCachePolicy]
 
 
-def passes_for(trace: _dsl.Trace, recorded: bool) -> list[Pass]:
-    """The passes that the options of a trace ask for, in order."""
+def passes_for(trace: _dsl.Trace, census: Census) -> list[Pass]:
+    """The passes that the options of a trace ask for and that have something to do, in order."""
     from . import passes as rooms
 
     passes: list[Pass] = []
     if HonorCachePolicy in trace.enabled:
-        passes.append(rooms.ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
-        passes.append(rooms.ConvertCoherentCopyToNVVM())
-    if HonorCachePolicy in trace.enabled and recorded:
-        passes.append(rooms.ConvertUniversalCopyToNVVM())
-        passes.append(rooms.ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
+        if any(map(rooms.ConvertInvariantCopyToNVVM.is_for, census.atoms)):
+            passes.append(rooms.ConvertInvariantCopyToNVVM(gpu_arch=trace.gpu_arch))
+        if any(map(rooms.ConvertCoherentCopyToNVVM.is_for, census.atoms)):
+            passes.append(rooms.ConvertCoherentCopyToNVVM())
+        if census.has_records:
+            passes.append(rooms.ConvertUniversalCopyToNVVM())
+            passes.append(rooms.ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
     if InferInvariantCopy in trace.enabled or restriction.was_used():
         # behind the others, so that it sees the loads that they have made
         marked = InferInvariantCopy not in trace.enabled
@@ -57,14 +59,14 @@ def passes_for(trace: _dsl.Trace, recorded: bool) -> list[Pass]:
     return passes
 
 
-def checks_for(trace: _dsl.Trace, recorded: bool) -> list[Pass]:
+def checks_for(trace: _dsl.Trace, census: Census) -> list[Pass]:
     """The passes behind those: what looks, and what takes the records of policies out again."""
     from . import passes as rooms
 
     passes: list[Pass] = []
     if VerifyCachePolicy in trace.enabled:
         passes.append(rooms.VerifyCachePolicy())
-    if recorded:
+    if census.has_records:
         passes.append(rooms.StripPolicyRecord())
     return passes
 
@@ -73,12 +75,13 @@ def after_trace(trace: _dsl.Trace) -> None:
     """Run the passes over a traced module."""
     with reporting.compiling(trace.function, trace.gpu_arch):
         # a pass costs time on every call of a jit function, also one that finds nothing
-        recorded = has_records(trace.module.operation)
+        census = Census.of(trace.module.operation)
         # the DSL verifies the module itself, right after this
-        run(trace.module, passes_for(trace, recorded), verify=False)
+        if passes := passes_for(trace, census):
+            run(trace.module, passes, verify=False)
         if reporting.active():
             reporting.note_rest(trace.module.operation)
-        if checks := checks_for(trace, recorded):
+        if checks := checks_for(trace, census):
             run(trace.module, checks, verify=False)
         if VerifyCachePolicy in trace.enabled:
             code_check.check(trace.module, trace.gpu_arch)

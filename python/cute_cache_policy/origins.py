@@ -177,7 +177,7 @@ class AddressFlow:
     def __init__(self, calls: CallGraph) -> None:
         self._calls = calls
         self._origins: dict[ir.Value, Origins] = {}
-        self._same: dict[ir.Value, set[ir.Value]] = {}
+        self._same: dict[tuple[ir.Value, ir.Value], bool] = {}
 
     def origins(self, address: ir.Value) -> Origins:
         """The kernel arguments that an address may have been computed from."""
@@ -284,16 +284,18 @@ class AddressFlow:
             return addresses, holds is _Holds.ALWAYS
         return entered, bool(entered) and not loaded
 
-    def same_memory(self, argument: ir.Value) -> set[ir.Value]:
-        """The arguments of a kernel that are the same memory as `argument`.
+    def same_memory(self, one: ir.Value, other: ir.Value) -> bool:
+        """Whether two arguments are the same memory: they are one, or some launch passes the same tensor for both.
 
-        That is itself, and those that some launch in the module passes the same tensor for. A TMA atom is the same
-        memory as every tensor with an origin in common: kernels take the atom of a tensor beside the tensor.
+        A TMA atom is the same memory as every tensor with an origin in common: kernels take the atom of a tensor beside
+        the tensor.
         """
-        found = self._same.get(argument)
-        if found is None:
-            found = self._same[argument] = self._find_same_memory(argument)
-        return found
+        if one == other:
+            return True
+        known = self._same.get((one, other))
+        if known is None:
+            known = self._same[one, other] = self._passed_alike(one, other, self._is_same)
+        return known
 
     def may_overlap(self, argument: ir.Value) -> set[ir.Value]:
         """The arguments of a kernel that some launch in the module passes a part of the same tensor for."""
@@ -301,22 +303,16 @@ class AddressFlow:
         def share(mine: ir.Value, its: ir.Value) -> bool:
             return bool(self.origins(mine).arguments & self.origins(its).arguments)
 
-        return self._passed_alike(argument, share)
-
-    def _find_same_memory(self, argument: ir.Value) -> set[ir.Value]:
-        return self._passed_alike(argument, self._is_same)
-
-    def _passed_alike(self, argument: ir.Value, alike: Callable[[ir.Value, ir.Value], bool]) -> set[ir.Value]:
-        found = {argument}
         block = argument.owner
-        if not isinstance(block, ir.Block) or block.owner.operation.name not in KERNEL_OPS:
-            return found
-        passed = self._passed(argument)
-        for other in raw(block.arguments):
-            if other != argument and is_address(other):
-                launches = zip(passed, self._passed(other))
-                found.update(other for mine, its in launches if alike(mine, its))
-        return found
+        others = raw(block.arguments) if isinstance(block, ir.Block) else []
+        return {argument} | {o for o in others if is_address(o) and self._passed_alike(argument, o, share)}
+
+    def _passed_alike(self, one: ir.Value, other: ir.Value, alike: Callable[[ir.Value, ir.Value], bool]) -> bool:
+        """Whether some launch passes values for two arguments of one kernel that are alike."""
+        block = one.owner
+        if not isinstance(block, ir.Block) or block.owner.operation.name not in KERNEL_OPS or other.owner != block:
+            return False
+        return any(map(alike, self._passed(one), self._passed(other)))
 
     def _passed(self, argument: ir.Value) -> list[ir.Value]:
         """What each launch passes for a kernel argument."""

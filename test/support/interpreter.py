@@ -220,13 +220,8 @@ class _Run:
     def _llvm_trunc(self, op: ir.Operation) -> None:
         self.give(op, self.inputs(op)[0][: _width(str(results(op)[0].type)) // 8])
 
-    def _llvm_mlir_poison(self, op: ir.Operation) -> None:
-        self.give(op, (None,) * (_width(str(results(op)[0].type)) // 8))
-
-    def _llvm_insertelement(self, op: ir.Operation) -> None:
-        vector, element, position = self.inputs(op)
-        at = position * len(element)
-        self.give(op, (*vector[:at], *element, *vector[at + len(element) :]))
+    def _vector_from_elements(self, op: ir.Operation) -> None:
+        self.give(op, sum(self.inputs(op), ()))
 
     def _llvm_shufflevector(self, op: ir.Operation) -> None:
         vector = self.inputs(op)[0]

@@ -214,7 +214,7 @@ def test_an_expansion_that_fails_is_an_error_at_the_copy(
     capfd: pytest.CaptureFixture[str], source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a pipeline that fails on every copy
-    monkeypatch.setattr(expansion, "_PIPELINE", "builtin.module(func.func(symbol-dce))")
+    monkeypatch.setattr(expansion, "_PIPELINE", "func.func(symbol-dce)")
     status, printed, errors = run(capfd, source, f"-{PASS}")
     assert (status, printed, errors.count("\n")) == (1, "", 1)
     message = "expects an op that 'cute-expand-ops' can expand, but got: "

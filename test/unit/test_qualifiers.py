@@ -209,7 +209,7 @@ def test_without_the_option_the_error_is_the_compilers_own(tmp_path: Path) -> No
 def test_the_compiler_refuses_what_the_pass_has_not_seen(
     mode: LoadCacheMode, hinted: bool, bits: int, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cute_cache_policy.options.passes_for", lambda trace, recorded: [])
+    monkeypatch.setattr("cute_cache_policy.options.passes_for", lambda trace, census: [])
     fields: dict[str, Any] = {"load_cache_mode": mode, "l2_prefetch_size": L2PrefetchSize.SIZE_64B}
     with pytest.raises(Exception, match=r"PTX assembly failed|NVVM backend compilation failed"):
         compile_forms([Form(bits, hinted, fields)], tmp_path, f"--honor-cache-policy --gpu-arch {target}")
