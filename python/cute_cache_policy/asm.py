@@ -145,9 +145,14 @@ def _emit(load: GlobalLoad, address: ir.Value, offset: int, policy: ir.Value | N
         inputs, kinds, attributes = [*inputs, policy], [*kinds, "l"], [*attributes, ir.DictAttr.get({})]
     constraints = ",".join([f"={_CONSTRAINT[width]}"] * count + kinds)
     single = count == 1
-    type_ = register if single else ir.Type.parse(f"!llvm.struct<({', '.join([str(register)] * count)})>")
-    asm = llvm.InlineAsmOp(type_, inputs, text, constraints, operand_attrs=ir.ArrayAttr.get(attributes))
-    value = results(asm.operation)[0]
+    value = _create(
+        "llvm.inline_asm",
+        register if single else llvm.StructType.get_literal([register] * count),
+        inputs,
+        asm_string=ir.StringAttr.get(text),
+        constraints=ir.StringAttr.get(constraints),
+        operand_attrs=ir.ArrayAttr.get(attributes),
+    )
     if not single:
         positions = (ir.DenseI64ArrayAttr.get([i]) for i in range(count))
         return [_create("llvm.extractvalue", register, [value], position=position) for position in positions]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from cutlass._mlir import ir
 
-from .bindings import operands, results
+from .bindings import operands, results, type_text
 from .dataflow import CallGraph, Edge, incoming
 from .pass_manager import apply_patterns
 from .ptx import CONSTANT_POLICIES, L2Priority
@@ -88,16 +88,16 @@ class AtomType:
 
         It makes coherent loads with the qualifiers of the atom.
         """
-        return ir.Type.parse(without_spelling(str(type_)), type_.context) if self.qualified else None
+        return ir.Type.parse(without_spelling(type_text(type_)), type_.context) if self.qualified else None
 
     def coherent(self, type_: ir.Type) -> ir.Type:
         """What loads like `type_`, the type that this atom was read off, without a promise about the memory."""
-        return self.expandable(type_) or ir.Type.parse(str(type_).replace(" invariant = true", ""), type_.context)
+        return self.expandable(type_) or ir.Type.parse(type_text(type_).replace(" invariant = true", ""), type_.context)
 
     @classmethod
     def of(cls, type_: ir.Type) -> AtomType | None:
         """The atom in `type_`, or None if it is no copy atom or tiled copy."""
-        return cls._parse(str(type_))
+        return cls._parse(type_text(type_))
 
     @classmethod
     @functools.lru_cache(maxsize=1024)

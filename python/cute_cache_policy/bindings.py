@@ -7,12 +7,23 @@ not emit ops by looking, so every read here goes through `raw`, which hands out 
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 from collections.abc import Iterator
 from typing import Any
 
 from cutlass._mlir import ir
 
-__all__ = ["enclosing", "enclosing_function", "operands", "raw", "results", "walk"]
+__all__ = [
+    "enclosing",
+    "enclosing_function",
+    "operands",
+    "raw",
+    "remembered_types",
+    "results",
+    "type_text",
+    "walk",
+]
 
 
 def raw(values: Any) -> list[ir.Value]:
@@ -32,6 +43,34 @@ def operands(op: ir.Operation) -> list[ir.Value]:
 def results(op: ir.Operation) -> list[ir.Value]:
     """The results of `op`, uncast."""
     return raw(op.results)
+
+
+_type_texts: contextvars.ContextVar[dict[ir.Type, str] | None] = contextvars.ContextVar("type_texts", default=None)
+
+
+@contextlib.contextmanager
+def remembered_types() -> Iterator[None]:
+    """Print no type twice in the block: for the types of the DSL that takes longer than most else that a pass does."""
+    if _type_texts.get() is not None:
+        yield
+        return
+    token = _type_texts.set({})
+    try:
+        yield
+    finally:
+        # a type keeps its context alive
+        _type_texts.reset(token)
+
+
+def type_text(type_: ir.Type) -> str:
+    """A type as it is printed."""
+    texts = _type_texts.get()
+    if texts is None:
+        return str(type_)
+    text = texts.get(type_)
+    if text is None:
+        text = texts[type_] = str(type_)
+    return text
 
 
 def enclosing(op: ir.Operation) -> Iterator[ir.Operation]:

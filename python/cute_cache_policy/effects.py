@@ -13,7 +13,7 @@ from typing import Any
 from cutlass._mlir import ir
 
 from .atoms import COPY_OPS
-from .bindings import operands
+from .bindings import operands, type_text
 from .dataflow import CallGraph
 from .diagnostics import SourceLine
 from .names import argument_name, kernel_name
@@ -117,12 +117,12 @@ def destinations(op: ir.Operation) -> list[ir.Value]:
         # (atom, sources, destinations, predicate)
         sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
         written = values[1 + sizes[1] : 1 + sizes[1] + sizes[2]]
-        if any("coord_tensor" in str(value.type) for value in written):
+        if any("coord_tensor" in type_text(value.type) for value in written):
             # a TMA store: the coordinates tell where in the tensor, the atom tells which tensor
             written = values[:1]
     elif name in ASM_TEXT:
         may_write = asm_may_write(ir.StringAttr(op.attributes[ASM_TEXT[name]]).value)
-        written = [value for value in values if may_write and (is_address(value) or str(value.type) in ("i32", "i64"))]
+        written = [v for v in values if may_write and (is_address(v) or type_text(v.type) in ("i32", "i64"))]
     elif name in CALLS:
         written = [value for value in values if is_address(value)]
     else:

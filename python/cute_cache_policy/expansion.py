@@ -16,7 +16,7 @@ from cutlass._mlir import ir
 from cutlass._mlir.passmanager import PassManager
 
 from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
-from .bindings import enclosing, operands, raw, results, walk
+from .bindings import enclosing, operands, raw, results, type_text, walk
 from .pass_manager import apply_patterns
 
 __all__ = ["ACCESSES", "Expander", "Expansion", "trips"]
@@ -133,7 +133,7 @@ class Expansion:
 
 
 def _touches_global_memory(op: ir.Operation) -> bool:
-    return any(str(value.type) == "!llvm.ptr<1>" for value in operands(op))
+    return any(type_text(value.type) == "!llvm.ptr<1>" for value in operands(op))
 
 
 def trips(loop: ir.Operation) -> int:

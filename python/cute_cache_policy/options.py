@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _dsl, code_check, policies, qualifiers, reporting, restriction
 from .atoms import Census, attach_policy, record_policy
+from .bindings import remembered_types
 from .pass_manager import Pass, run
 
 __all__ = ["HonorCachePolicy", "InferInvariantCopy", "VerifyCachePolicy", "install"]
@@ -73,7 +74,7 @@ def checks_for(trace: _dsl.Trace, census: Census) -> list[Pass]:
 
 def after_trace(trace: _dsl.Trace) -> None:
     """Run the passes over a traced module."""
-    with reporting.compiling(trace.function, trace.gpu_arch):
+    with reporting.compiling(trace.function, trace.gpu_arch), remembered_types():
         # a pass costs time on every call of a jit function, also one that finds nothing
         census = Census.of(trace.module.operation)
         # the DSL verifies the module itself, right after this

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-from .bindings import FUNCTION_OPS, operands, raw
+from .bindings import FUNCTION_OPS, operands, raw, type_text
 from .dataflow import CallGraph, incoming
 
 __all__ = ["AddressFlow", "Origins", "is_address", "is_global", "is_tma"]
@@ -139,17 +139,17 @@ def _is_global_text(text: str) -> bool:
 
 def is_address(value: ir.Value) -> bool:
     """Whether a value holds an address: a tensor in memory, a pointer, a TMA atom or descriptor."""
-    return _is_address_text(str(value.type))
+    return _is_address_text(type_text(value.type))
 
 
 def is_tma(value: ir.Value) -> bool:
     """Whether a value is a TMA atom or descriptor: it holds the address of the tensor that it was made for."""
-    return "tma" in str(value.type)
+    return "tma" in type_text(value.type)
 
 
 def is_global(value: ir.Value) -> bool:
     """Whether a value that holds an address may point to global memory."""
-    return _is_global_text(str(value.type))
+    return _is_global_text(type_text(value.type))
 
 
 class _Holds(enum.IntEnum):

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from cutlass._mlir import ir, rewrite
 from cutlass._mlir.passmanager import PassManager
 
+from .bindings import remembered_types
 from .diagnostics import CachePolicyError
 
 __all__ = ["Pass", "apply_patterns", "run"]
@@ -131,7 +132,7 @@ def run(module: ir.Module, passes: Sequence[Pass | str], *, verify: bool = True)
                 manager.add(pass_)
             else:
                 add_pass(manager, pass_, carrier)
-        with _interrupt_held_back():
+        with _interrupt_held_back(), remembered_types():
             try:
                 manager.run(module.operation)
             except ir.MLIRError:
