@@ -17,7 +17,6 @@ from cutlass._mlir.passmanager import PassManager
 
 from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
 from .bindings import enclosing, operands, raw, results, type_text, walk
-from .pass_manager import apply_patterns
 
 __all__ = ["ACCESSES", "Expander", "Expansion", "trips"]
 
@@ -79,14 +78,10 @@ class Expansion:
         fields: list[ir.Operation] = []
         kinds = {**dict.fromkeys(LOADS, self.loads), **dict.fromkeys(STORES, self.stores)}
         kinds |= dict.fromkeys((GET_VALUE, SET_VALUE), fields)
-
-        def collect(op: ir.Operation, _: object) -> bool:
-            kind = kinds[op.name]
-            if kind is fields or _touches_global_memory(op):
+        for op in walk(self._function):
+            kind = kinds.get(op.name)
+            if kind is not None and (kind is fields or _touches_global_memory(op)):
                 kind.append(op)
-            return False
-
-        apply_patterns(self._function, dict.fromkeys(kinds, collect))
         self.keeps_policy = self._take_policy_from_argument(fields)
 
     def _take_policy_from_argument(self, accesses: list[ir.Operation]) -> bool:

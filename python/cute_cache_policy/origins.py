@@ -319,9 +319,9 @@ class AddressFlow:
         return [edge.value for edge in incoming(argument, self._calls) or ()]
 
     def _is_same(self, mine: ir.Value, its: ir.Value) -> bool:
-        if is_tma(mine) or is_tma(its):
-            return bool(self.origins(mine).arguments & self.origins(its).arguments)
-        return self._start(mine) == self._start(its)
+        if self._start(mine) == self._start(its):
+            return True
+        return (is_tma(mine) or is_tma(its)) and bool(self.origins(mine).arguments & self.origins(its).arguments)
 
     def _start(self, value: ir.Value) -> ir.Value:
         while not isinstance(value.owner, ir.Block) and value.owner.operation.name in SAME_START:

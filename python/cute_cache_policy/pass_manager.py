@@ -12,6 +12,9 @@ import contextlib
 import dataclasses
 import signal
 import threading
+
+# what `signal.signal` wraps: that makes enums of its arguments, which takes longer than running a pass on nothing
+from _signal import signal as set_handler  # pyright: ignore[reportMissingImports]
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -96,11 +99,11 @@ def _interrupt_held_back() -> Iterator[None]:
         yield
         return
     arrived: list[tuple[Any, ...]] = []
-    previous = signal.signal(signal.SIGINT, lambda *args: arrived.append(args))
+    previous = set_handler(signal.SIGINT, lambda *args: arrived.append(args))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous if previous is not None else signal.default_int_handler)
+        set_handler(signal.SIGINT, previous if previous is not None else signal.default_int_handler)
         if arrived and callable(previous):
             previous(*arrived[0])
 
