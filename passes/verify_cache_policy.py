@@ -29,7 +29,7 @@ from cute_cache_policy.expansion import Expander
 from cute_cache_policy.pass_manager import Pass
 
 from .convert_async_copy_to_nvvm import REMEDY as ASYNC_REMEDY
-from .convert_universal_copy_to_nvvm import atom_for
+from .convert_universal_copy_to_nvvm import atom_for, memory_space
 
 #: What PTX has for a parameter of an atom, by the kind of the atom (PTX ISA 9.7.9.25.3.1 and 9.7.9.8). The compiler
 #: drops the rest on its way from the expansion to PTX, where it cannot be asked.
@@ -39,6 +39,26 @@ HAS_EFFECT = {
 }
 
 HONOR = "compile with --honor-cache-policy"
+
+
+def drops_policy(op: ir.Operation, atom: AtomType) -> str:
+    """The message for a copy that drops the policy it was given."""
+    drops = f"expects its cache policy to reach memory, but got a '{atom.kind}' atom that drops it"
+    return f"{drops}: {_remedy(op, atom)}"
+
+
+def _remedy(op: ir.Operation, atom: AtomType) -> str:
+    if atom.kind == "simt_async_copy":
+        return f"{HONOR}; {ASYNC_REMEDY}"
+    if atom.kind == "universal_copy":
+        if kind := atom_for(op):
+            return f"{HONOR}, or copy with 'Copy{kind.upper()}Op'"
+        if "" in map(memory_space, operands(op)[1:3]):
+            return "copy with 'CopyG2ROp' or 'CopyR2GOp' if the address is one of global memory"
+        return "leave it out, a universal copy can keep one between global memory and registers alone"
+    if atom.kind in ("g2r", "r2g"):
+        return HONOR
+    return "leave it out"
 
 
 class Verifier:
@@ -54,8 +74,7 @@ class Verifier:
         if atom is None:
             return None
         if self._loses_policy(op, atom):
-            drops = f"expects its cache policy to reach memory, but got a '{atom.kind}' atom that drops it"
-            return f"{drops}: {self._remedy(op, atom)}"
+            return drops_policy(op, atom)
         for (kind, parameter), known in HAS_EFFECT.items():
             found = re.search(rf"\b{parameter} = (\w+)", atom.parameters)
             if found and atom.kind == kind and not atom.qualified and found[1] not in known:
@@ -75,17 +94,6 @@ class Verifier:
         except ir.MLIRError:
             # the compiler will say why
             return False
-
-    def _remedy(self, op: ir.Operation, atom: AtomType) -> str:
-        if atom.kind == "simt_async_copy":
-            return f"{HONOR}; {ASYNC_REMEDY}"
-        if atom.kind == "universal_copy":
-            if kind := atom_for(op):
-                return f"{HONOR}, or copy with 'Copy{kind.upper()}Op'"
-            return "leave it out, PTX has no cache hint between these memories"
-        if atom.kind in ("g2r", "r2g"):
-            return HONOR
-        return "leave it out"
 
 
 @dataclass

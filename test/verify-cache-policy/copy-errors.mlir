@@ -38,6 +38,7 @@ func.func @branch(%atom: !g2r, %src: !gmem, %dst: !rmem, %go: i1, %policy: i64) 
 !any = !cute_nvgpu.atom.universal_copy<f32, 128 b>
 !gmem = !cute.memref<f32, gmem, align<16>, "(4,1):(1,0)">
 !smem = !cute.memref<f32, smem, align<16>, "(4,1):(1,0)">
+!generic = !cute.memref<f32, generic, align<16>, "(4,1):(1,0)">
 !rmem = !cute.memref<f32, rmem, align<16>, "(4,1):(1,0)">
 
 // Policies that Python drops.
@@ -51,8 +52,14 @@ func.func @recorded(%atom: !any, %src: !gmem, %dst: !rmem, %policy: i64) {
 }
 func.func @shared(%atom: !any, %src: !smem, %dst: !rmem, %policy: i64) {
   %0 = builtin.unrealized_conversion_cast %atom, %policy : !any, i64 to !any
-  // expected-error @below {{but got a 'universal_copy' atom that drops it: leave it out, PTX has no cache hint between these memories}}
+  // expected-error @below {{but got a 'universal_copy' atom that drops it: leave it out, a universal copy can keep one between global memory and registers alone}}
   cute.copy(%0, %src, %dst) : (!any, !smem, !rmem)
+  return
+}
+func.func @generic(%atom: !any, %src: !generic, %dst: !rmem, %policy: i64) {
+  %0 = builtin.unrealized_conversion_cast %atom, %policy : !any, i64 to !any
+  // expected-error @below {{but got a 'universal_copy' atom that drops it: copy with 'CopyG2ROp' or 'CopyR2GOp' if the address is one of global memory}}
+  cute.copy(%0, %src, %dst) : (!any, !generic, !rmem)
   return
 }
 
