@@ -103,9 +103,11 @@ class Trace:
 
 
 def install(
-    options: list[type[FlagOption]], after_trace: Callable[[Trace], None], always: Callable[[], bool] = lambda: False
+    options: list[type[FlagOption]],
+    after_trace: Callable[[Trace], None],
+    also: Callable[[ir.Module], bool] = lambda module: False,
 ) -> None:
-    """Make the DSL know `options`, and call `after_trace` for each trace that has one on, or all while `always()`.
+    """Make the DSL know `options`, and call `after_trace` for each trace that has one on, or for which `also(module)`.
 
     `after_trace` may rewrite the module: it is hashed for the compile cache afterwards. Hooks of others run before.
     A `CachePolicyError` that it raises reaches the user as a mistake in the program. Installing again, as a reload of
@@ -115,7 +117,7 @@ def install(
     BaseDSL._undo_cute_cache_policy = _undo
     _register(options)
     _keep_flags_beside_option_string(options)
-    _call_after_trace(options, after_trace, always)
+    _call_after_trace(options, after_trace, also)
 
 
 #: Takes back what `_wrap` and `_register` did.
@@ -239,7 +241,7 @@ def _keep_flags_beside_option_string(options: list[type[FlagOption]]) -> None:
 
 
 def _call_after_trace(
-    options: list[type[FlagOption]], after_trace: Callable[[Trace], None], always: Callable[[], bool]
+    options: list[type[FlagOption]], after_trace: Callable[[Trace], None], also: Callable[[ir.Module], bool]
 ) -> None:
     # Wrapped on the class rather than registered as a hook: one place for every DSL object (there are two), after the
     # hooks of other people, and an error keeps its type instead of becoming "Trace finalize hook failed".
@@ -248,7 +250,7 @@ def _call_after_trace(
             original(self, module, function_name)
             chosen = self.compile_options.options
             enabled = frozenset(o for o in options if o in chosen and chosen[o].value)
-            if (enabled or always()) and _lower_variables(self, module):
+            if (enabled or also(module)) and _lower_variables(self, module):
                 arch = self.compile_options.gpu_arch or self.envar.arch
                 _as_user_error(after_trace, Trace(module, function_name, arch, enabled))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cutlass._mlir import ir
+
 from . import _dsl, code_check, policies, qualifiers, reporting, restriction
 from .atoms import Census, attach_policy, record_policy
 from .bindings import remembered_types
@@ -53,7 +55,7 @@ def passes_for(trace: _dsl.Trace, census: Census) -> list[Pass]:
         if census.has_records:
             passes.append(rooms.ConvertUniversalCopyToNVVM())
             passes.append(rooms.ConvertAsyncCopyToNVVM(gpu_arch=trace.gpu_arch))
-    if InferInvariantCopy in trace.enabled or restriction.was_used():
+    if InferInvariantCopy in trace.enabled or restriction.was_used_in(trace.module.operation):
         # behind the others, so that it sees the loads that they have made
         marked = InferInvariantCopy not in trace.enabled
         passes.append(rooms.InferInvariantCopy(gpu_arch=trace.gpu_arch, only_marked=marked))
@@ -88,14 +90,19 @@ def after_trace(trace: _dsl.Trace) -> None:
             code_check.check(trace.module, trace.gpu_arch)
 
 
-def _acts() -> bool:
-    """Whether `after_trace` will be called for the compile that is being traced."""
-    return reporting.active() or restriction.was_used() or any(map(_dsl.is_on, OPTIONS))
+def _also(module: ir.Module) -> bool:
+    """Whether `after_trace` has work in a trace with all options off."""
+    return reporting.active() or restriction.was_used_in(module.operation)
+
+
+def _records() -> bool:
+    """Whether policies that an atom ignores are recorded in what is being traced; `after_trace` takes them out."""
+    return reporting.active() or any(map(_dsl.is_on, OPTIONS))
 
 
 def install() -> None:
     """Register the options with the DSL. Called once, by the import of the package."""
-    _dsl.install(OPTIONS, after_trace, always=_acts)
+    _dsl.install(OPTIONS, after_trace, also=_also)
     _dsl.refuse_ignored_fields(VerifyCachePolicy, qualifiers.refuse_ignored)
     _dsl.respell_copy_atoms(HonorCachePolicy, qualifiers.respell)
-    _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value, attach_policy, record_policy, _acts)
+    _dsl.accept_cache_policies(HonorCachePolicy, policies.as_value, attach_policy, record_policy, _records)

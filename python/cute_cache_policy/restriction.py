@@ -1,6 +1,7 @@
 """`restrict`: mark single arguments of a kernel for `infer-invariant-copy`.
 
-A mark is an attribute on a `cute.get_iter` of the tensor, an op without effect that the compiler removes.
+A mark is an attribute on a `cute.get_iter` of the tensor, an op without effect that the compiler removes. The module
+gets the attribute as well, so that a trace need not be searched for marks.
 """
 
 from __future__ import annotations
@@ -10,16 +11,14 @@ from typing import TypeVar
 from cutlass import cute
 from cutlass._mlir import ir
 
-from .bindings import operands, walk
+from .bindings import enclosing, operands, walk
 from .origins import AddressFlow
 
-__all__ = ["marked_arguments", "restrict", "was_used"]
+__all__ = ["marked_arguments", "restrict", "was_used_in"]
 
 MARK = "cute_cache_policy.restrict"
 
 TensorType = TypeVar("TensorType", bound=cute.Tensor)
-
-_used = False
 
 
 def restrict(tensor: TensorType) -> TensorType:
@@ -31,16 +30,15 @@ def restrict(tensor: TensorType) -> TensorType:
 
     Returns `tensor`.
     """
-    global _used
-    _used = True
     iterator = ir.Operation.create("cute.get_iter", [tensor.iterator.type], [tensor.value])
-    iterator.attributes[MARK] = ir.UnitAttr.get()
+    *_, module = enclosing(iterator)
+    module.attributes[MARK] = iterator.attributes[MARK] = ir.UnitAttr.get()
     return tensor
 
 
-def was_used() -> bool:
-    """Whether this process has marked any argument."""
-    return _used
+def was_used_in(module: ir.Operation) -> bool:
+    """Whether an argument of any kernel in a traced module is marked."""
+    return MARK in module.attributes
 
 
 def marked_arguments(kernel: ir.Operation, flow: AddressFlow) -> set[ir.Value]:

@@ -360,6 +360,17 @@ def test_restrict_marks_single_arguments() -> None:
     assert global_loads(compile_to_ptx(body(False), *tensors)) == ["ld.global.b32"] * 2
 
 
+def test_restrict_counts_in_its_own_compile_alone() -> None:
+    def marked(data: Any, out: Any) -> None:
+        out[thread()] = cute_cache_policy.restrict(data)[thread()] + 1
+
+    with cute_cache_policy.report() as report:
+        assert loads(marked, options="") == ["ld.global.nc.b32"]
+        assert [bool(argument.reason) for argument in report.arguments] == [False, True]
+        assert loads(reads(autovec), options="") == ["ld.global.v4.b32"]
+    assert len(report.arguments) == 2
+
+
 def test_restrict_is_no_promise_about_what_the_kernel_writes() -> None:
     def body(data: Any, out: Any) -> None:
         marked = cute_cache_policy.restrict(out)
