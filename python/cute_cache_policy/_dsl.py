@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import cutlass
 import cutlass.base_dsl.compiler as dsl_compiler
 from cutlass._mlir import ir
 from cutlass._mlir.passmanager import PassManager
@@ -58,8 +59,9 @@ HAS_OPTION_REGISTRY = hasattr(dsl_compiler, "register_option")
 
 
 def version() -> str:
-    """The release of nvidia-cutlass-dsl that is installed, such as `4.8.1`."""
-    return importlib.metadata.version("nvidia-cutlass-dsl")
+    """The release of nvidia-cutlass-dsl that is loaded, such as `4.8.1`."""
+    # what is vendored, or packed into one file, has no metadata
+    return getattr(cutlass, "__version__", None) or importlib.metadata.version("nvidia-cutlass-dsl")
 
 
 class FlagOption(BooleanCompileOption):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.metadata
 from pathlib import Path
 
 from . import _dsl
@@ -15,13 +14,12 @@ __all__ = ["cache_key"]
 def cache_key() -> str:
     """A string that changes whenever this package may compile a kernel otherwise, for people's own compile caches.
 
-    It holds the version and a digest of the code of this package, the version of the DSL, and the options that are on
-    in every compile of the process. Options of a single compile, and `CUTE_DSL_COMPILER_OPT`, are the cache's own
-    business. The DSL's cache needs none of it: it is keyed by the IR that our passes have left.
+    It holds a digest of the code of this package, the version of the DSL, and the options that are on in every compile
+    of the process. Options of a single compile, and `CUTE_DSL_COMPILER_OPT`, are the cache's own business. The DSL's
+    cache needs none of it: it is keyed by the IR that our passes have left.
     """
-    version = importlib.metadata.version("cute-cache-policy")
     always = "".join(f"+{name}" for name in _dsl.turned_on())
-    return f"cute-cache-policy-{version}-{_digest()}-dsl-{_dsl.version()}{always}"
+    return f"cute-cache-policy-{_digest()}-dsl-{_dsl.version()}{always}"
 
 
 @functools.cache

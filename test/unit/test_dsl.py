@@ -1,5 +1,6 @@
 """What `_dsl.py` assumes about nvidia-cutlass-dsl, one assumption a test: a release that moves one fails here first."""
 
+import importlib.metadata
 import inspect
 from typing import Any
 
@@ -17,6 +18,7 @@ from cutlass.cute.nvgpu.common import CopyG2RTrait, CopyR2GTrait, CopyUniversalT
 from cutlass.cute.nvgpu.cpasync.copy import CopyG2STrait
 from cutlass.cutlass_dsl import CuTeDSL
 
+import cute_cache_policy
 from cute_cache_policy import HonorCachePolicy, _dsl
 from support.copy_kernel import arguments, compile_to_ptx, launch, loads
 
@@ -38,6 +40,21 @@ def test_the_compiler_still_drops_the_policy() -> None:
 
 def test_version_is_a_supported_one() -> None:
     assert (4, 6) <= tuple(map(int, _dsl.version().split(".")[:2])) < (5, 0)
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    assert _dsl.version() == importlib.metadata.version("nvidia-cutlass-dsl")
+
+
+def test_version_needs_no_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = _dsl.version()
+    monkeypatch.setattr(importlib.metadata, "distribution", _no_distribution)
+    assert _dsl.version() == known
+    assert known in cute_cache_policy.cache_key()
+
+
+def _no_distribution(name: str) -> Any:
+    raise importlib.metadata.PackageNotFoundError(name)
 
 
 @pytest.mark.skipif(not _dsl.HAS_OPTION_REGISTRY, reason="needs the option registry of 4.7")
