@@ -7,6 +7,7 @@ own, so that a release that moves one fails there first.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import importlib.metadata
 import inspect
@@ -168,16 +169,25 @@ def _register(options: list[type[FlagOption]]) -> None:
     # The environment variable is applied to the options of each compile. Those may be older than we are: `cute.compile`
     # keeps a set from its own import on, and so does every callable that the user made of it.
     def make(original: Any) -> Any:
-        def apply_envar_settings(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def apply_envar_settings(self: Any, envar: Any, *args: Any, **kwargs: Any) -> Any:
+            _as_user_error(_check_variable, envar.compiler_opt, options)
             for option in options:
                 self.options.setdefault(option, option(False))
-            result = original(self, *args, **kwargs)
+            result = original(self, envar, *args, **kwargs)
             self.options.update({option: option(True) for option in _turned_on})
             return result
 
         return apply_envar_settings
 
     _wrap(CompileOptions, "apply_envar_settings", make)
+
+
+def _check_variable(text: str, options: list[type[FlagOption]]) -> None:
+    """Refuse a misspelt option of ours: the DSL hands what it does not know to its compiler, which cannot parse it."""
+    known = [str(option._cli_flag) for option in options]
+    for word in re.findall(r"(?:^|[\s,])-*([\w-]+)", text):
+        if word not in known and (meant := difflib.get_close_matches(word, known, n=1, cutoff=0.75)):
+            raise CachePolicyError(f"'CUTE_DSL_COMPILER_OPT' expects '{meant[0]}', but got '{word}'")
 
 
 #: The options that are on in every compile.

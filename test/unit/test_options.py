@@ -189,3 +189,28 @@ def test_an_error_of_the_dsl_still_shows_the_line_of_the_user() -> None:
     with pytest.raises(DSLUserCodeError) as caught:
         cute.compile(len)
     assert Path(__file__).name in str(caught.value)
+
+
+@pytest.mark.parametrize("before", ["", "opt-level=2 ", "honor-cache-policy,"])
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("honor-cache-polcy", "honor-cache-policy"),
+        ("honour_cache_policy", "honor-cache-policy"),
+        ("--infer-invariant-copies", "infer-invariant-copy"),
+        ("verify-cache-policies=true", "verify-cache-policy"),
+    ],
+)
+def test_a_misspelt_option_in_the_environment_is_named(
+    before: str, word: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CuTeDSL._get_dsl().envar, "compiler_opt", before + word)
+    got = word.strip("-").partition("=")[0]
+    with pytest.raises(DSLUserCodeError, match=f"'CUTE_DSL_COMPILER_OPT' expects '{meant}', but got '{got}'"):
+        cute.compile(launch, *arguments(), options="--gpu-arch sm_90a")
+
+
+def test_options_of_the_dsl_in_the_environment_are_not_taken_for_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "opt-level=2 preserve-line-info=true honor-cache-policy verify-cache-policy"
+    monkeypatch.setattr(CuTeDSL._get_dsl().envar, "compiler_opt", text)
+    cute.compile(launch, *arguments(), options="--gpu-arch sm_90a")
