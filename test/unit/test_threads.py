@@ -1,9 +1,9 @@
 """Compiles in several threads.
 
-The DSL itself survives one compile at a time: two threads in `cute.compile` at once share the state of one DSL object
-and abort the process. Tried: 4.6.0, 4.7.1 and 4.8.1 without this package, and 4.8.1 with it. A lock around
-`cute.compile` is the user's to take. What is tested is that this package adds nothing to that: with the lock, threads
-give what one thread gives.
+The DSL itself survives one compile at a time: two threads in `cute.compile` at once share the state of one DSL object,
+and fail at random or abort the process. Tried: 4.6.0, 4.7.1 and 4.8.1 without this package, and 4.8.1 with it. A lock
+around `cute.compile` is the user's to take. What is tested is that this package adds nothing to that: with the lock,
+threads give what one thread gives.
 """
 
 from __future__ import annotations
