@@ -10,11 +10,14 @@ import argparse
 import os
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 
 from . import HonorCachePolicy, VerifyCachePolicy, _dsl
 
 __all__ = ["main"]
+
+_RUNPY = runpy.run_path.__code__.co_filename
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -29,12 +32,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if args.verify:
         _dsl.turn_on(VerifyCachePolicy)
     sys.argv = [args.program, *args.arguments]
-    if args.module:
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(args.program, run_name="__main__", alter_sys=True)
-    else:
-        sys.path.insert(0, os.path.dirname(os.path.abspath(args.program)))
-        runpy.run_path(args.program, run_name="__main__")
+    try:
+        if args.module:
+            sys.path.insert(0, os.getcwd())
+            runpy.run_module(args.program, run_name="__main__", alter_sys=True)
+        else:
+            sys.path.insert(0, os.path.dirname(os.path.abspath(args.program)))
+            runpy.run_path(args.program, run_name="__main__")
+    except (ImportError, OSError) as problem:
+        if any(frame.filename not in (__file__, _RUNPY) for frame in traceback.extract_tb(problem.__traceback__)):
+            # the program's own: it was found, and has begun
+            raise
+        # the exit statuses of Python itself
+        parser.exit(
+            2 if isinstance(problem, OSError) else 1,
+            f"{parser.prog}: error: expects a program to run, but got: {problem}\n",
+        )
 
 
 if __name__ == "__main__":

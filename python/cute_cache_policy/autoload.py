@@ -70,6 +70,8 @@ def switch(state: str, site: Path) -> bool:
     elif state == "off":
         pth.unlink(missing_ok=True)
         hook.unlink(missing_ok=True)
+        for compiled in site.glob(f"__pycache__/{_NAME}.*.pyc"):
+            compiled.unlink(missing_ok=True)
     return pth.exists() and hook.exists()
 
 

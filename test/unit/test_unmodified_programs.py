@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,23 @@ def test_program_runs_with_the_option_on(program: Path, flags: list[str]) -> Non
     assert python(program).stdout == "[] bare False\n"
 
 
+@pytest.mark.parametrize("program", [["missing.py"], ["-m", "missing"], ["-m", "missing.part"], ["."]], ids=" ".join)
+def test_no_such_program(program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done, plain = python("-m", "cute_cache_policy", *program), python(*program)
+    assert done.returncode == plain.returncode != 0
+    assert re.fullmatch(r"python -m cute_cache_policy: error: expects a program to run, but got: .+\n", done.stderr)
+
+
+@pytest.mark.parametrize("mistake", ["open('missing')", "import missing", "import runpy; runpy.run_path('missing')"])
+def test_what_a_program_misses_is_its_own_error(mistake: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(mistake)
+    done = python("-m", "cute_cache_policy", program)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr and str(program) in done.stderr
+
+
 @pytest.fixture
 def loaded(tmp_path: Path) -> dict[str, str]:
     """The environment of processes that have autoload on: `.pth` files count in the user's site folder alone."""
@@ -73,13 +91,13 @@ def loaded(tmp_path: Path) -> dict[str, str]:
 
 def test_environment_variable_works_without_an_import(program: Path, loaded: dict[str, str]) -> None:
     site = Path(loaded.pop("site"))
-    variable = {"CUTE_DSL_COMPILER_OPT": "honor-cache-policy"}
+    variable = {"CUTE_DSL_COMPILER_OPT": "honor-cache-policy", "PYTHONDONTWRITEBYTECODE": ""}
     assert python(program, **loaded, **variable).stdout == "[] hinted True\n"
     # nothing is imported where nobody asks
     assert python(program, **loaded).stdout == "[] bare False\n"
     assert not autoload.switch("off", site)
     assert python(program, **loaded, **variable).returncode != 0
-    assert not list(site.glob("*cache_policy*"))
+    assert not list(site.rglob("*cache_policy*"))
 
 
 def test_cost_of_autoload_where_the_dsl_is_not_used(loaded: dict[str, str]) -> None:
