@@ -17,16 +17,16 @@ from .pass_manager import Pattern, apply_patterns
 __all__ = ["CallGraph", "Edge", "incoming"]
 
 
-#: Ops that hand their operands on to a function or kernel of the module, named by their attribute `callee`.
-CALL_OPS = (
-    "cuda.launch",
-    "cuda.launch_ex",
-    "cuda.launch_kernel",
-    "func.call",
-    "gpu.launch_func",
-    "lir.launch",
-    "llvm.call",
-)
+#: Ops that hand operands on to a function or kernel of the module, and which of their `operandSegmentSizes` says how
+#: many. None, or an op of a release without segments: the last ones.
+CALL_OPS: dict[str, int | None] = {
+    "cuda.launch": 4,
+    "cuda.launch_ex": None,
+    "func.call": None,
+    "gpu.launch_func": 11,
+    "lir.launch": 0,
+    "llvm.call": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ class CallGraph:
         return dict.fromkeys(CALL_OPS, self._collect)
 
     def _collect(self, op: ir.Operation, _: object) -> bool:
-        if "callee" in op.attributes:
+        callee = "kernel" if op.name == "gpu.launch_func" else "callee"
+        if callee in op.attributes:
             assert self._callers is not None
-            name = str(op.attributes["callee"]).rpartition("@")[2].strip('"')
+            name = str(op.attributes[callee]).rpartition("@")[2].strip('"')
             self._callers.setdefault(name, []).append(op)
         return False
 
@@ -134,7 +135,15 @@ def _into_argument(argument: ir.BlockArgument, block: ir.Block, calls: CallGraph
         return [edge for jump in jumps for edge in _along_jump(jump, block, number)]
     if op.name in FUNCTION_OPS:
         arity = len(raw(block.arguments))
-        return [
-            Edge(call, len(call.operands) - arity + number) for call in calls.callers(op) if len(call.operands) >= arity
-        ]
+        starts = ((call, _first_passed(call, arity)) for call in calls.callers(op))
+        return [Edge(call, start + number) for call, start in starts if start >= 0]
     return []
+
+
+def _first_passed(call: ir.Operation, arity: int) -> int:
+    """The number of the first operand that a call passes to a function of `arity` arguments; negative if none fits."""
+    segment = CALL_OPS[call.name]
+    if segment is None or "operandSegmentSizes" not in call.attributes:
+        return len(call.operands) - arity
+    sizes = ir.DenseI32ArrayAttr(call.attributes["operandSegmentSizes"])
+    return sum(sizes[i] for i in range(segment)) if sizes[segment] == arity else -1
