@@ -33,6 +33,7 @@ def commands(build: Path, target: str) -> str:
         ("check-ir", "/lit -v test --filter-out compile/"),
         ("check-compile", "/lit -v test --filter compile/"),
         ("check-unit", "-m pytest test/unit"),
+        ("check-matrix", "-m pytest test/matrix"),
         ("check-gpu", "-m pytest test/gpu --sanitize -n auto"),
         ("check-lint", "-m ruff check"),
         ("check-lint", "-m pyright"),

@@ -73,3 +73,8 @@ def test_tree_has_every_module() -> None:
 
 def test_table_has_every_pass() -> None:
     assert re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE) == list(PASSES)
+
+
+def test_table_has_every_suite() -> None:
+    folders = {f"test/{path.parent.name}/" for path in (ROOT / "test").glob("*/test_*.py")}
+    assert folders <= set(re.findall(r"^\| `([\w/-]+)` \|", README, re.MULTILINE))
