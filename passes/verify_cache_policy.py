@@ -56,6 +56,8 @@ def _remedy(op: ir.Operation, atom: AtomType) -> str:
         if "" in map(memory_space, operands(op)[1:3]):
             return "copy with 'CopyG2ROp' or 'CopyR2GOp' if the address is one of global memory"
         return "leave it out, a universal copy can keep one between global memory and registers alone"
+    if atom.invariant and memory_space(operands(op)[1]) != "gmem":
+        return "make its source a pointer to global memory"
     if atom.kind in ("g2r", "r2g"):
         return HONOR
     return "leave it out"

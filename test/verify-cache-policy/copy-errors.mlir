@@ -92,3 +92,17 @@ func.func @order(%atom: !constant, %src: !gmem, %dst: !rmem) {
   cute.copy(%atom, %src, %dst) : (!constant, !gmem, !rmem)
   return
 }
+
+// -----
+
+!nc = !cute_nvgpu.atom.g2r<f32 copy_bits = 128 invariant = true>
+!generic = !cute.memref<f32, generic, align<16>, "(4,1):(1,0)">
+!rmem = !cute.memref<f32, rmem, align<16>, "(4,1):(1,0)">
+
+// `--honor-cache-policy` refuses it too: PTX has no non-coherent load of a generic address.
+func.func @invariant_generic(%atom: !nc, %src: !generic, %dst: !rmem, %policy: i64) {
+  %0 = cute_nvgpu.atom.set_value<cache_policy>(%atom, %policy) : (!nc, i64)
+  // expected-error @below {{but got a 'g2r' atom that drops it: make its source a pointer to global memory}}
+  cute.copy(%0, %src, %dst) : (!nc, !generic, !rmem)
+  return
+}
