@@ -49,7 +49,7 @@ def drops_policy(op: ir.Operation, atom: AtomType) -> str:
 
 def _remedy(op: ir.Operation, atom: AtomType) -> str:
     if atom.kind == "simt_async_copy":
-        return f"{HONOR}; {ASYNC_REMEDY}"
+        return f"{HONOR} and {ASYNC_REMEDY}"
     if atom.kind == "universal_copy":
         if kind := atom_for(op):
             return f"{HONOR}, or copy with 'Copy{kind.upper()}Op'"

@@ -71,6 +71,14 @@ class AtomType:
         """Whether the atom is invariant and has load qualifiers: the compiler cannot lower it (see `qualifiers`)."""
         return self.kind == "g2r" and is_qualified(self.parameters)
 
+    def __str__(self) -> str:
+        """The atom as its user asked for it: `g2r bf16 copy_bits = 128 invariant = true`."""
+        if not self.qualified:
+            return f"{self.kind} {self.parameters}"
+        priority = self.static_l2_priority
+        static = f" l2_evict_priority = {priority.name.lower()}" if priority else ""
+        return f"{self.kind} {without_spelling(self.parameters)}{static} invariant = true"
+
     @property
     def element_bits(self) -> int:
         """The width of an element that the atom copies, in bits: 16 for `bf16`, 8 for `f8E4M3FN`."""

@@ -50,7 +50,15 @@ class Finder:
 
             def exec_module(module):
                 execute(module)
-                import cute_cache_policy
+                try:
+                    import cute_cache_policy
+                except ModuleNotFoundError as problem:
+                    if problem.name != "cute_cache_policy":
+                        raise
+                    print(
+                        f"{{__file__}}: cute_cache_policy is not installed; delete this file and the .pth beside it",
+                        file=sys.stderr,
+                    )
 
             spec.loader.exec_module = exec_module
         return spec

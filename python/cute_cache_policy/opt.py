@@ -3,7 +3,7 @@
 Reads IR (what `CUTE_DSL_KEEP=ir-debug` dumps), runs passes, prints IR or device code. Every flag that is not one of
 the driver's own is a pass, ours or the compiler's, and passes run in the order of their flags:
 
-    cute-cache-policy-opt kernel.mlir -convert-invariant-copy-to-nvvm=gpu-arch=sm_90a -cute-expand-ops -cse
+    cute-cache-policy-opt kernel.mlir -convert-invariant-copy-to-nvvm=gpu-arch=sm_90a -cse
     cute-cache-policy-opt kernel.mlir --pass-pipeline='builtin.module(cute-desugar,gpu.module(cse))'
     cute-cache-policy-opt kernel.mlir -convert-invariant-copy-to-nvvm --gpu-arch=sm_100a --emit=sass
 """

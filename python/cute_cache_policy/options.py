@@ -70,7 +70,7 @@ def checks_for(trace: _dsl.Trace, census: Census) -> list[Pass]:
     if VerifyCachePolicy in trace.enabled:
         passes.append(rooms.VerifyCachePolicy())
     if census.has_records:
-        passes.append(rooms.StripPolicyRecord(warn=HonorCachePolicy in trace.enabled))
+        passes.append(rooms.StripPolicyRecord(warn=bool(trace.enabled)))
     return passes
 
 

@@ -258,7 +258,7 @@ def _record(copy: ir.Operation, emitted: dict[str, int], policy: bool, remark: s
         kernel=kernel_name(kernel) if kernel else "",
         line=SourceLine.of(copy),
         tensor=next((t for t in tensors if ", gmem" in t), tensors[0] if tensors else ""),
-        asked=f"{atom.kind} {atom.parameters}" if atom else "",
+        asked=str(atom) if atom else "",
         policy=_policy(copy) if policy else "",
         emitted=emitted,
         remark=remark,

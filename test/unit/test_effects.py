@@ -1,8 +1,12 @@
-"""Which PTX text counts as writing global memory."""
+"""Which PTX text, and which ops, count as writing global memory."""
+
+import re
+from pathlib import Path
 
 import pytest
+from cutlass._mlir import dialects
 
-from cute_cache_policy.effects import asm_may_write
+from cute_cache_policy.effects import WRITERS, asm_may_write
 
 READS = [
     "",
@@ -51,3 +55,25 @@ def test_text_that_only_reads(text: str) -> None:
 @pytest.mark.parametrize("text", WRITES)
 def test_text_that_may_write(text: str) -> None:
     assert asm_may_write(text)
+
+
+#: Ops that write shared or tensor memory, or nothing but registers.
+ELSEWHERE = re.compile(
+    r"""cute_nvgpu\.atom\..* | .*tmem_.*store.* | lir\.tmem.* | nvvm\.(store\.async|st(matrix|.*shared).*)
+      | nvvm\.(tcgen05|barrier|cp\.async\.bulk\.commit).* | llvm\.intr\.(stackrestore|vector\.reduce.*|vp\.reduce.*)""",
+    re.VERBOSE,
+)
+
+
+def test_every_op_that_sounds_like_a_write_is_known() -> None:
+    """A release that brings new ones fails here."""
+    names = set()
+    for folder in dialects.__path__:
+        for path in Path(folder).glob("_*_ops_gen.py"):
+            names |= set(re.findall(r'OPERATION_NAME = "((?:cute|cute_nvgpu|lir|llvm|nvvm)\.[^"]+)"', path.read_text()))
+    assert len(names) > 500
+    writes = (
+        r"store|scatter|memcpy|memset|memmove|atomic|cmpxchg|multimem\.(st|red)|\.red\b|global\.shared|s2g|reduce_store"
+    )
+    unknown = {name for name in names if re.search(writes, name) and not ELSEWHERE.fullmatch(name)} - WRITERS
+    assert not unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cutlass import Constexpr, Float32, Int64, const_expr, cute
+from cutlass.cute.nvgpu import CacheEvictionPriority
 from cutlass.cute.runtime import make_fake_compact_tensor
 
 import cute_cache_policy
@@ -45,6 +46,33 @@ def test_what_was_emitted() -> None:
     assert store.emitted == {"st.global.L2::cache_hint.v4.b32": 2}
     assert ", gmem" in load.tensor and ", gmem" in store.tensor
     assert not (load.remark or store.remark or load.lint or store.lint)
+
+
+@cute.kernel
+def copy_qualified(source: cute.Tensor, target: cute.Tensor):
+    qualifiers = {
+        "l1c_evict_priority": CacheEvictionPriority.NO_ALLOCATE,
+        "l2_evict_priority": CacheEvictionPriority.EVICT_LAST,
+    }
+    load = cute.make_copy_atom(cute.nvgpu.CopyG2ROp(), Float32, num_bits_per_copy=256, invariant=True, **qualifiers)
+    fragment = cute.make_rmem_tensor((8,), Float32)
+    cute.copy(load, cute.local_tile(source, (8,), (0,)), fragment)
+    cute.autovec_copy(fragment, cute.local_tile(target, (8,), (0,)))
+
+
+@cute.jit
+def launch_qualified(source: cute.Tensor, target: cute.Tensor):
+    copy_qualified(source, target).launch(grid=[1, 1, 1], block=[1, 1, 1])
+
+
+def test_qualifiers_are_named_as_they_were_asked_for() -> None:
+    tensors = [make_fake_compact_tensor(Float32, (256,), assumed_align=32) for _ in range(2)]
+    with cute_cache_policy.report() as report:
+        cute.compile(launch_qualified, *tensors, options=f"--gpu-arch sm_100a {HONOR}")
+    expected = (
+        "g2r f32 copy_bits = 256 l1_cache_evict_priority = no_allocate l2_evict_priority = evict_last invariant = true"
+    )
+    assert next(iter(report)).asked == expected
 
 
 def test_what_the_stock_compiler_drops() -> None:

@@ -47,7 +47,7 @@ def launch_generic(source: cute.Tensor, target: cute.Tensor):
     copy_generic(source, target).launch(grid=[1, 1, 1], block=[1, 1, 1])
 
 
-@pytest.mark.parametrize(("options", "count"), [("", 0), ("--infer-invariant-copy", 0), ("--honor-cache-policy", 1)])
+@pytest.mark.parametrize(("options", "count"), [("", 0), ("--infer-invariant-copy", 1), ("--honor-cache-policy", 1)])
 def test_policy_that_cannot_be_kept_is_a_warning(options: str, count: int) -> None:
     tensors = [make_fake_compact_tensor(BFloat16, (256,), assumed_align=16) for _ in range(2)]
     with warnings.catch_warnings(record=True) as caught:

@@ -130,6 +130,19 @@ def test_cache_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cute_cache_policy.cache_key() == f"{key}+honor-cache-policy"
 
 
+def test_autoload_survives_its_package(tmp_path: Path) -> None:
+    autoload.switch("on", tmp_path)
+    program = (
+        f"import site, sys; site.addsitedir({str(tmp_path)!r})\n"
+        "sys.modules['cute_cache_policy'] = None  # uninstalled\n"
+        "import cutlass\n"
+    )
+    environment = {**os.environ, "CUTE_DSL_COMPILER_OPT": "honor-cache-policy", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert "cute_cache_policy is not installed; delete this file" in done.stderr
+
+
 def test_autoload_survives_a_look_for_the_dsl(tmp_path: Path) -> None:
     """Many programs ask `find_spec` whether a package is there before they import it."""
     autoload.switch("on", tmp_path)

@@ -73,7 +73,7 @@ func.func @generic(%atom: !any, %src: !generic, %dst: !rmem, %policy: i64) {
 // Asynchronous copies: the policy, and a cache mode that PTX does not have.
 func.func @async(%atom: !cg, %streaming: !streaming, %src: !gmem, %dst: !smem, %policy: i64) {
   %0 = builtin.unrealized_conversion_cast %atom, %policy : !cg, i64 to !cg
-  // expected-error @below {{but got a 'simt_async_copy' atom that drops it: compile with --honor-cache-policy; install nvidia-cutlass-dsl[cu13] 4.8 or later, or load with 'CopyG2ROp'}}
+  // expected-error @below {{but got a 'simt_async_copy' atom that drops it: compile with --honor-cache-policy and install nvidia-cutlass-dsl[cu13] 4.8 or later, or load with 'CopyG2ROp'}}
   cute.copy(%0, %src, %dst) : (!cg, !gmem, !smem)
   // expected-error @below {{'cute.copy' op expects one of always, global for 'cache', but got 'streaming': it has no effect}}
   cute.copy(%streaming, %src, %dst) : (!streaming, !gmem, !smem)
