@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -81,6 +82,7 @@ SAME_START = frozenset(
         "cute.coalesce",
         "cute.composition",
         "cute.derefine",
+        "cute.filter",
         "cute.flat_divide",
         "cute.get_iter",
         "cute.group_modes",
@@ -93,6 +95,9 @@ SAME_START = frozenset(
         "llvm.bitcast",
     }
 )
+
+#: Views that start where their operand starts if all coordinates are zero.
+SHIFTS = frozenset({"cute.add_offset", "cute.local_tile", "cute.slice"})
 
 FROM_INTEGER = frozenset({"cute.inttoptr", "llvm.inttoptr"})
 TO_INTEGER = frozenset({"cute.ptrtoint", "llvm.ptrtoint", "llvm.ptrtoaddr"})
@@ -319,14 +324,58 @@ class AddressFlow:
         return [edge.value for edge in incoming(argument, self._calls) or ()]
 
     def _is_same(self, mine: ir.Value, its: ir.Value) -> bool:
-        if self._start(mine) == self._start(its):
+        if _same_value(mine, its, {}):
             return True
         return (is_tma(mine) or is_tma(its)) and bool(self.origins(mine).arguments & self.origins(its).arguments)
 
-    def _start(self, value: ir.Value) -> ir.Value:
-        while not isinstance(value.owner, ir.Block) and value.owner.operation.name in SAME_START:
-            sources = [operand for operand in operands(value.owner.operation) if is_address(operand)]
-            if len(sources) != 1:
-                break
-            value = sources[0]
-        return value
+
+def _start(value: ir.Value) -> ir.Value:
+    """The value furthest back that starts at the same address as `value`."""
+    while not isinstance(value.owner, ir.Block):
+        op = value.owner.operation
+        if op.name in SAME_START or (op.name in SHIFTS and _shifts_by_nothing(op)):
+            sources = [operand for operand in operands(op) if is_address(operand)]
+        elif op.name in FROM_INTEGER | TO_INTEGER or op.name == "cute.assume":
+            sources = operands(op)
+        else:
+            break
+        if len(sources) != 1:
+            break
+        value = sources[0]
+    return value
+
+
+def _shifts_by_nothing(op: ir.Operation) -> bool:
+    shifts = [type_text(operand.type) for operand in operands(op)[1:]]
+    return all(re.fullmatch(r'!cute\.(coord|int_tuple)<"[(),_0]*">|!cute\.tile<.*', text) for text in shifts)
+
+
+def _same_value(one: ir.Value, other: ir.Value, known: dict[tuple[ir.Value, ir.Value], bool]) -> bool:
+    """Whether two values are the same address, or computed by the same ops from the same values."""
+    one, other = _start(one), _start(other)
+    if one == other:
+        return True
+    if (one, other) not in known:
+        known[one, other] = _computed_alike(one, other) and all(
+            _same_value(mine, its, known)
+            for mine, its in zip(operands(one.owner.operation), operands(other.owner.operation))
+        )
+    return known[one, other]
+
+
+def _computed_alike(one: ir.Value, other: ir.Value) -> bool:
+    """Whether two values are results of ops that differ in their operands at most."""
+    if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
+        return False
+    mine, its = one.owner.operation, other.owner.operation
+    # what is read or allocated differs from one op to the next
+    pure = mine.name.startswith(("arith.", "cute.")) and mine.name not in LOADS | ALLOCATIONS
+    numbers = (ir.OpResult(value).result_number for value in (one, other))
+    return (
+        pure
+        and mine.name == its.name
+        and len(set(numbers)) == 1
+        and len(mine.operands) == len(its.operands)
+        and {name: mine.attributes[name] for name in mine.attributes}
+        == {name: its.attributes[name] for name in its.attributes}
+    )
