@@ -21,6 +21,10 @@ MARK = "cute_cache_policy.restrict"
 TensorType = TypeVar("TensorType", bound=cute.Tensor)
 
 
+#: Whether any trace of this process has a mark: it spares the others a look at their modules.
+_ever_used = False
+
+
 def restrict(tensor: TensorType) -> TensorType:
     """Promise that `tensor`, an argument of the kernel in which this is called, is read-only memory while it runs.
 
@@ -30,6 +34,8 @@ def restrict(tensor: TensorType) -> TensorType:
 
     Returns `tensor`.
     """
+    global _ever_used
+    _ever_used = True
     iterator = ir.Operation.create("cute.get_iter", [tensor.iterator.type], [tensor.value])
     *_, module = enclosing(iterator)
     module.attributes[MARK] = iterator.attributes[MARK] = ir.UnitAttr.get()
@@ -38,7 +44,7 @@ def restrict(tensor: TensorType) -> TensorType:
 
 def was_used_in(module: ir.Operation) -> bool:
     """Whether an argument of any kernel in a traced module is marked."""
-    return MARK in module.attributes
+    return _ever_used and MARK in module.attributes
 
 
 def marked_arguments(kernel: ir.Operation, flow: AddressFlow) -> set[ir.Value]:
