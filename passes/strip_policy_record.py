@@ -48,7 +48,7 @@ class WarnOfLoss:
 
     def __call__(self, op: ir.Operation, _: object) -> bool:
         atom = copy_atom(op)
-        # the pass for asynchronous copies has said more of those that it leaves
+        # where --honor-cache-policy is on, the pass for asynchronous copies has said more of those that it leaves
         if atom and atom.kind != "simt_async_copy" and any(map(records_policy, self._flow.trace(op).setters)):
             warn(op, drops_policy(op, atom))
         return False

@@ -15,6 +15,7 @@ from typing import Any
 from cutlass._mlir import ir
 
 __all__ = [
+    "attributes",
     "enclosing",
     "enclosing_function",
     "operands",
@@ -43,6 +44,11 @@ def operands(op: ir.Operation) -> list[ir.Value]:
 def results(op: ir.Operation) -> list[ir.Value]:
     """The results of `op`, uncast."""
     return raw(op.results)
+
+
+def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """The attributes of `op` by their names."""
+    return {name: op.attributes[name] for name in op.attributes}
 
 
 _type_texts: contextvars.ContextVar[dict[ir.Type, str] | None] = contextvars.ContextVar("type_texts", default=None)

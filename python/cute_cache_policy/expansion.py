@@ -16,7 +16,7 @@ from cutlass._mlir import ir
 from cutlass._mlir.passmanager import PassManager
 
 from .atoms import GET_VALUE, SET_VALUE, AtomType, policy_field
-from .bindings import enclosing, operands, raw, results, type_text, walk
+from .bindings import attributes, enclosing, operands, raw, results, type_text, walk
 
 __all__ = ["ACCESSES", "Expander", "Expansion", "trips"]
 
@@ -65,9 +65,9 @@ class Expansion:
         self.policy = arguments.pop()
         with ir.InsertionPoint(body), location:
             if sets_policy:
-                attributes = {"field": policy_field(AtomType.of(types[0]))}
+                field = {"field": policy_field(AtomType.of(types[0]))}
                 inputs = [arguments[0], self.policy]
-                arguments[0] = results(ir.Operation.create(SET_VALUE, [types[0]], inputs, attributes))[0]
+                arguments[0] = results(ir.Operation.create(SET_VALUE, [types[0]], inputs, field))[0]
             alone = copy.clone()
             for index, argument in enumerate(arguments):
                 alone.operands[index] = argument
@@ -158,10 +158,9 @@ class Expander:
         self, copy: ir.Operation, atom_type: ir.Type | None = None, sets_policy: bool = True
     ) -> tuple[Expansion, bool]:
         """The expansion of `copy` (see `Expansion`), and whether it was made just now."""
-        attributes = ((name, copy.attributes[name]) for name in copy.attributes)
         types = (value.type for value in operands(copy))
         # types and attributes are unique in their context, and much faster to hash than to print
-        signature = (copy.name, atom_type, sets_policy, *attributes, *types)
+        signature = (copy.name, atom_type, sets_policy, *attributes(copy).items(), *types)
         known = self._expansions.get(signature)
         if known is not None:
             return known, False

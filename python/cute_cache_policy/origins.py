@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-from .bindings import FUNCTION_OPS, operands, raw, type_text
+from .bindings import FUNCTION_OPS, attributes, operands, raw, type_text
 from .dataflow import CallGraph, incoming
 
 __all__ = ["AddressFlow", "Origins", "is_address", "is_global", "is_tma"]
@@ -182,6 +182,7 @@ class AddressFlow:
     def __init__(self, calls: CallGraph) -> None:
         self._calls = calls
         self._origins: dict[ir.Value, Origins] = {}
+        self._launched: dict[ir.Value, list[ir.Value]] = {}
         self._same: dict[tuple[ir.Value, ir.Value], bool] = {}
 
     def origins(self, address: ir.Value) -> Origins:
@@ -321,10 +322,13 @@ class AddressFlow:
 
     def _passed(self, argument: ir.Value) -> list[ir.Value]:
         """What each launch passes for a kernel argument."""
-        return [edge.value for edge in incoming(argument, self._calls) or ()]
+        found = self._launched.get(argument)
+        if found is None:
+            found = self._launched[argument] = [edge.value for edge in incoming(argument, self._calls) or ()]
+        return found
 
     def _is_same(self, mine: ir.Value, its: ir.Value) -> bool:
-        if _same_value(mine, its, {}):
+        if _same_value(mine, its):
             return True
         return (is_tma(mine) or is_tma(its)) and bool(self.origins(mine).arguments & self.origins(its).arguments)
 
@@ -350,17 +354,19 @@ def _shifts_by_nothing(op: ir.Operation) -> bool:
     return all(re.fullmatch(r'!cute\.(coord|int_tuple)<"[(),_0]*">|!cute\.tile<.*', text) for text in shifts)
 
 
-def _same_value(one: ir.Value, other: ir.Value, known: dict[tuple[ir.Value, ir.Value], bool]) -> bool:
+def _same_value(one: ir.Value, other: ir.Value) -> bool:
     """Whether two values are the same address, or computed by the same ops from the same values."""
-    one, other = _start(one), _start(other)
-    if one == other:
-        return True
-    if (one, other) not in known:
-        known[one, other] = _computed_alike(one, other) and all(
-            _same_value(mine, its, known)
-            for mine, its in zip(operands(one.owner.operation), operands(other.owner.operation))
-        )
-    return known[one, other]
+    seen: set[tuple[ir.Value, ir.Value]] = set()
+    pending = [(one, other)]
+    while pending:
+        mine, its = map(_start, pending.pop())
+        if mine == its or (mine, its) in seen:
+            continue
+        if not _computed_alike(mine, its):
+            return False
+        seen.add((mine, its))
+        pending += zip(operands(mine.owner.operation), operands(its.owner.operation))
+    return True
 
 
 def _computed_alike(one: ir.Value, other: ir.Value) -> bool:
@@ -376,6 +382,5 @@ def _computed_alike(one: ir.Value, other: ir.Value) -> bool:
         and mine.name == its.name
         and len(set(numbers)) == 1
         and len(mine.operands) == len(its.operands)
-        and {name: mine.attributes[name] for name in mine.attributes}
-        == {name: its.attributes[name] for name in its.attributes}
+        and attributes(mine) == attributes(its)
     )
