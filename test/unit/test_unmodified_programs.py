@@ -137,8 +137,7 @@ def test_autoload_survives_its_package(tmp_path: Path) -> None:
         "sys.modules['cute_cache_policy'] = None  # uninstalled\n"
         "import cutlass\n"
     )
-    environment = {**os.environ, "CUTE_DSL_COMPILER_OPT": "honor-cache-policy", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    done = python("-c", program, CUTE_DSL_COMPILER_OPT="honor-cache-policy", PYTHONPATH=os.pathsep.join(sys.path))
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
     assert "cute_cache_policy is not installed; delete this file" in done.stderr
 
@@ -153,6 +152,5 @@ def test_autoload_survives_a_look_for_the_dsl(tmp_path: Path) -> None:
         "import cutlass\n"
         "print('cute_cache_policy' in sys.modules)\n"
     )
-    environment = {**os.environ, "CUTE_DSL_COMPILER_OPT": "honor-cache-policy", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
+    done = python("-c", program, CUTE_DSL_COMPILER_OPT="honor-cache-policy", PYTHONPATH=os.pathsep.join(sys.path))
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
