@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import methodcaller
 
 import cutlass
 import torch
-from cutlass import Float32, Int32, Int64, cute
+from cutlass import Int32, Int64, cute
 
-from .competitors import DROP, KEEP, VECTOR, Case, Shape, kernels, load, place, store
+from .competitors import DROP, KEEP, VECTOR, Case, Shape, kernels, load, place, store, unpacked
 from .triton_kernels import gather_kernel, triton_kernel
 
 
@@ -81,6 +82,8 @@ def gather(
     stream = cute.make_layout((VECTOR // c.pieces, c.pieces, c.lanes, c.vectors, c.batch, groups))
     x, out = cute.make_tensor(x, stream), cute.make_tensor(out, stream)
     lane = tid % c.lanes
+    # one sum of bfloat16 numbers needs no float32
+    numbers = cutlass.const_expr(unpacked if c.bag > 1 or c.wide else methodcaller("load"))
     for tile in cutlass.range(first, tiles, blocks):
         for i in cutlass.range_constexpr(c.unroll):
             group = (tile * c.unroll + i) * c.groups + tid // c.lanes
@@ -90,13 +93,14 @@ def gather(
                 if cutlass.const_expr(c.paged):
                     bag = [load(how, pages[None, index], keep)[0] for index in bag]
                 for v in cutlass.range_constexpr(c.vectors):
-                    values = [load(how, table[None, lane, v, row], keep).load().to(Float32) for row in bag]
-                    total = cute.make_rmem_tensor((VECTOR // c.pieces, c.pieces), Float32)
+                    values = [numbers(load(how, table[None, lane, v, row], keep)) for row in bag]
+                    total = cute.make_rmem_tensor((VECTOR // c.pieces, c.pieces), values[0].element_type)
                     cute.make_tensor(total.iterator, VECTOR).store(sum(values[1:], values[0]))
                     for p in cutlass.range_constexpr(c.pieces):
                         part = total[None, p].load()
                         if cutlass.const_expr(c.residual):
-                            part = part + load(how, x[None, p, lane, v, k, group], drop).load().to(Float32)
+                            residual = load(how, x[None, p, lane, v, k, group], drop)
+                            part = part + (residual.load() if cutlass.const_expr(c.wide) else numbers(residual))
                         result = cute.make_rmem_tensor((VECTOR // c.pieces,), out.element_type)
                         result.store(part.to(out.element_type))
                         store(result, out[None, p, lane, v, k, group], drop, c.hinted)

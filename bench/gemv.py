@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import cutlass
 import torch
-from cutlass import BFloat16, Float32, Int32, Int64, cute
+from cutlass import Float32, Int32, Int64, cute
 
-from .competitors import DROP, KEEP, Case, Shape, kernels, load, place
+from .competitors import DROP, KEEP, Case, Shape, kernels, load, place, unpacked
 from .triton_kernels import gemv_kernel, triton_kernel
 
 
@@ -31,8 +31,7 @@ class Matrix(Shape):
 @cute.jit
 def dot16(how: cutlass.Constexpr, weights: cute.Tensor, x: cute.Tensor, at: Int32, keep: Int64):
     """The product of eight bfloat16 weights in four words and elements 8 at ... of `x` (8, n)."""
-    w = cute.recast_tensor(weights, BFloat16)
-    product = w.load().to(Float32) * load(how, x[None, at], keep).load().to(Float32)
+    product = unpacked(weights) * unpacked(load(how, x[None, at], keep))
     return product.reduce(cute.ReductionOp.ADD, Float32(0.0), 0)
 
 
@@ -41,10 +40,10 @@ def dot4(how: cutlass.Constexpr, weights: cute.Tensor, x: cute.Tensor, at: Int32
     """The product of 32 four-bit weights in four words, lowest nibble first and offset by 8, and elements 32 at ..."""
     total = Float32(0.0)
     for word in cutlass.range_constexpr(4):
-        part = load(how, x[None, at * 4 + word], keep)
+        part = unpacked(load(how, x[None, at * 4 + word], keep))
         for nibble in cutlass.range_constexpr(8):
             w = ((weights[word] >> (4 * nibble)) & 15) - 8
-            total += Float32(w) * Float32(part[nibble])
+            total += Float32(w) * part[nibble]
     return total
 
 

@@ -15,7 +15,7 @@ import cutlass
 import torch
 from cutlass import BFloat16, Float32, Int32, Int64, cute
 
-from .competitors import DROP, KEEP, NORMAL, VECTOR, Case, Shape, keep_fraction, kernels, load, place, store
+from .competitors import DROP, KEEP, NORMAL, VECTOR, Case, Shape, keep_fraction, kernels, load, place, store, unpacked
 from .triton_kernels import rowwise_kernel, triton_kernel
 
 LOG2E = 1.4426950408889634
@@ -75,13 +75,13 @@ def read_once(
             row = (tile * c.unroll + i) * warps + tid // 32
             values = cute.make_rmem_tensor((VECTOR, c.vectors // 32), Float32)
             for v in cutlass.range_constexpr(c.vectors // 32):
-                values[None, v].store(load(how, x[None, v * 32 + lane, row], drop).load().to(Float32))
+                values[None, v].store(unpacked(load(how, x[None, v * 32 + lane, row], drop)))
             scale = scale_of(values, c.columns, c.softmax)
             for v in cutlass.range_constexpr(c.vectors // 32):
                 result = cute.make_rmem_tensor((VECTOR,), BFloat16)
                 scaled = values[None, v].load() * scale
                 if cutlass.const_expr(not c.softmax):
-                    scaled = scaled * load(how, weight[None, v * 32 + lane], keep).load().to(Float32)
+                    scaled = scaled * unpacked(load(how, weight[None, v * 32 + lane], keep))
                 result.store(scaled.to(BFloat16))
                 store(result, y[None, v * 32 + lane, row], drop)
 
@@ -130,7 +130,7 @@ def read_twice(
         largest, total = -Float32.inf, Float32(0.0)
         for step in cutlass.range(steps):
             for i in cutlass.range_constexpr(c.unroll):
-                value = load(how, x[None, (step * c.unroll + i) * c.threads + tid, row], keep).load().to(Float32)
+                value = unpacked(load(how, x[None, (step * c.unroll + i) * c.threads + tid, row], keep))
                 if cutlass.const_expr(c.softmax):
                     value = value * LOG2E
                     before = largest
@@ -148,11 +148,11 @@ def read_twice(
         for step in cutlass.range(steps):
             for i in cutlass.range_constexpr(c.unroll):
                 at = (step * c.unroll + i) * c.threads + tid
-                value = load(how, x[None, at, row], drop).load().to(Float32)
+                value = unpacked(load(how, x[None, at, row], drop))
                 if cutlass.const_expr(c.softmax):
                     scaled = cute.math.exp2(value * LOG2E - largest, fastmath=True) * scale
                 else:
-                    scaled = value * scale * load(how, weight[None, at], keep).load().to(Float32)
+                    scaled = value * scale * unpacked(load(how, weight[None, at], keep))
                 result = cute.make_rmem_tensor((VECTOR,), BFloat16)
                 result.store(scaled.to(BFloat16))
                 store(result, y[None, at, row], drop)

@@ -38,10 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
 #pragma unroll
         for (int v = 0; v < VECTORS / 32; ++v)
 #pragma unroll
-          for (int k = 0; k < 8; ++k) {
-            asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(values[v][k]) : "f"(values[v][k] * LOG2E - largest));
-            sum += values[v][k];
-          }
+          for (int k = 0; k < 8; ++k) sum += values[v][k] = exp2_approx(values[v][k] * LOG2E - largest);
         scale = 1.0f / warp_sum(sum);
       } else {
 #pragma unroll

@@ -66,6 +66,13 @@ __device__ __forceinline__ uint4 add(uint4 a, uint4 b) {
   return {sum(a.x, b.x), sum(a.y, b.y), sum(a.z, b.z), sum(a.w, b.w)};
 }
 
+// 2 to the power of x, with the instruction that `cute.math.exp2(x, fastmath=True)` becomes.
+__device__ __forceinline__ float exp2_approx(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
 __device__ __forceinline__ float warp_sum(float x) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);

@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
 #pragma unroll
         for (int v = 0; v < VECTORS / 32; ++v)
 #pragma unroll
-          for (int k = 0; k < 8; ++k) sum += values[v][k] = exp2f(values[v][k] * LOG2E - largest);
+          for (int k = 0; k < 8; ++k) sum += values[v][k] = exp2_approx(values[v][k] * LOG2E - largest);
         scale = 1.0f / warp_sum(sum);
       } else {
 #pragma unroll
@@ -65,9 +65,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
           const float before = largest;
 #pragma unroll
           for (int k = 0; k < 8; ++k) largest = fmaxf(largest, value[k] *= LOG2E);
-          total *= exp2f(before - largest);
+          total *= exp2_approx(before - largest);
 #pragma unroll
-          for (int k = 0; k < 8; ++k) total += exp2f(value[k] - largest);
+          for (int k = 0; k < 8; ++k) total += exp2_approx(value[k] - largest);
         } else {
 #pragma unroll
           for (int k = 0; k < 8; ++k) total += value[k] * value[k];
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     if (SOFTMAX) {
       const float own = largest;
       largest = warp_max(own);
-      total *= exp2f(own - largest);
+      total *= exp2_approx(own - largest);
     }
     total = warp_sum(total);
     __syncthreads();
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
 #pragma unroll
     for (int w = 0; w < WARPS; ++w) largest = fmaxf(largest, scratch[0][w]);
 #pragma unroll
-    for (int w = 0; w < WARPS; ++w) total += SOFTMAX ? scratch[1][w] * exp2f(scratch[0][w] - largest) : scratch[1][w];
+    for (int w = 0; w < WARPS; ++w) total += SOFTMAX ? scratch[1][w] * exp2_approx(scratch[0][w] - largest) : scratch[1][w];
     const float scale = SOFTMAX ? 1.0f / total : rsqrtf(total / COLUMNS + EPSILON);
 #pragma unroll 1
     for (int step = 0; step < STEPS; ++step) {
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
         unpack(load(x + row * VECTORS + at, drop), value);
         if (SOFTMAX) {
 #pragma unroll
-          for (int k = 0; k < 8; ++k) value[k] = exp2f(value[k] * LOG2E - largest) * scale;
+          for (int k = 0; k < 8; ++k) value[k] = exp2_approx(value[k] * LOG2E - largest) * scale;
         } else {
           float w[8];
           unpack(load(weight + at, keep), w);
