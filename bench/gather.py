@@ -25,7 +25,7 @@ class Gather(Shape):
     """`unroll` loads of indices a thread and iteration, each for `batch` outputs that are sums of `bag` rows.
 
     Attributes:
-        dim, vectors: elements of a row, and vectors of it that one thread loads; one is 128 bits of a stream.
+        dim, vectors: elements of a row, and 128-bit vectors of it that one thread loads.
         residual: add a stream to the sums.
         paged: an index says where the number of the row stands.
         wide: streams are float32, and only the table is bfloat16.
@@ -47,7 +47,7 @@ class Gather(Shape):
     @property
     def lanes(self) -> int:
         """Threads that share a row."""
-        return self.dim // self.width // self.vectors
+        return self.dim // VECTOR // self.vectors
 
     @property
     def groups(self) -> int:
@@ -55,9 +55,9 @@ class Gather(Shape):
         return self.threads // self.lanes
 
     @property
-    def width(self) -> int:
-        """Elements of a vector."""
-        return VECTOR // 2 if self.wide else VECTOR
+    def pieces(self) -> int:
+        """128-bit vectors of a stream for one of the table."""
+        return 2 if self.wide else 1
 
 
 @cute.kernel
@@ -78,8 +78,8 @@ def gather(
     groups = tiles * c.unroll * c.groups
     ids = cute.make_tensor(ids, cute.make_layout((c.batch * c.bag, groups)))
     pages = cute.make_tensor(pages, cute.make_layout((1, rows)))
-    table = cute.make_tensor(table, cute.make_layout((c.width, c.lanes, c.vectors, rows)))
-    stream = cute.make_layout((c.width, c.lanes, c.vectors, c.batch, groups))
+    table = cute.make_tensor(table, cute.make_layout((VECTOR, c.lanes, c.vectors, rows)))
+    stream = cute.make_layout((VECTOR // c.pieces, c.pieces, c.lanes, c.vectors, c.batch, groups))
     x, out = cute.make_tensor(x, stream), cute.make_tensor(out, stream)
     lane = tid % c.lanes
     # one sum of bfloat16 numbers needs no float32
@@ -94,13 +94,16 @@ def gather(
                     bag = [load(how, pages[None, index], keep)[0] for index in bag]
                 for v in cutlass.range_constexpr(c.vectors):
                     values = [numbers(load(how, table[None, lane, v, row], keep)) for row in bag]
-                    total = sum(values[1:], values[0])
-                    if cutlass.const_expr(c.residual):
-                        residual = load(how, x[None, lane, v, k, group], drop)
-                        total = total + (residual.load() if cutlass.const_expr(c.wide) else numbers(residual))
-                    result = cute.make_rmem_tensor((c.width,), out.element_type)
-                    result.store(total.to(out.element_type))
-                    store(result, out[None, lane, v, k, group], drop, c.hinted)
+                    total = cute.make_rmem_tensor((VECTOR // c.pieces, c.pieces), values[0].element_type)
+                    cute.make_tensor(total.iterator, VECTOR).store(sum(values[1:], values[0]))
+                    for p in cutlass.range_constexpr(c.pieces):
+                        part = total[None, p].load()
+                        if cutlass.const_expr(c.residual):
+                            residual = load(how, x[None, p, lane, v, k, group], drop)
+                            part = part + (residual.load() if cutlass.const_expr(c.wide) else numbers(residual))
+                        result = cute.make_rmem_tensor((VECTOR // c.pieces,), out.element_type)
+                        result.store(part.to(out.element_type))
+                        store(result, out[None, p, lane, v, k, group], drop, c.hinted)
 
 
 def zipf(count: int, rows: int, exponent: float) -> torch.Tensor:
@@ -136,7 +139,7 @@ def cases(multiprocessors: int) -> Iterator[Case]:
 def gather_case(multiprocessors: int, c: Gather, rows: int, exponent: float, output_bytes: int = 512 << 20) -> Case:
     """One row: a table of so many rows, and as many gathers as fill the output."""
     blocks = multiprocessors * c.per_sm
-    tiles = output_bytes // (16 * c.vectors * c.batch * c.threads * c.unroll)
+    tiles = output_bytes // (16 * c.pieces * c.vectors * c.batch * c.threads * c.unroll)
     outputs = tiles * c.unroll * c.groups * c.batch
     ids = zipf(outputs * c.bag, rows, exponent).view(-1, c.bag)
     pages = torch.randperm(rows, dtype=torch.int32, device="cuda")

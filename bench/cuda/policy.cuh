@@ -37,22 +37,14 @@ __device__ __forceinline__ void store(uint4 *to, uint4 v, uint64_t policy) {
                : "memory");
 }
 
-// The bfloat16 numbers in one register, lower half first.
-__device__ __forceinline__ void unpack(uint32_t word, float &even, float &odd) {
-  even = __uint_as_float(word << 16);
-  odd = __uint_as_float(word & 0xffff0000u);
-}
-
-__device__ __forceinline__ void unpack(uint2 v, float (&x)[4]) {
-  unpack(v.x, x[0], x[1]);
-  unpack(v.y, x[2], x[3]);
-}
-
+// Eight bfloat16 numbers in four registers, lower half first.
 __device__ __forceinline__ void unpack(uint4 v, float (&x)[8]) {
-  unpack(v.x, x[0], x[1]);
-  unpack(v.y, x[2], x[3]);
-  unpack(v.z, x[4], x[5]);
-  unpack(v.w, x[6], x[7]);
+  const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    x[2 * i] = __uint_as_float(words[i] << 16);
+    x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+  }
 }
 
 __device__ __forceinline__ uint4 pack(const float (&x)[8]) {
