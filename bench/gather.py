@@ -128,12 +128,18 @@ def cases(multiprocessors: int) -> Iterator[Case]:
         c = Gather(threads, per_sm, unroll, dim, vectors, residual=True)
         yield gather_case(multiprocessors, c, (24 << 20) // (2 * dim), 0.0)
     yield gather_case(multiprocessors, Gather(256, 2, 2, 256, 2, residual=True, bag=4), (32 << 20) // 512, 0.0)
-    for megabytes, dim in ((8, 64), (12, 128)):
-        c = Gather(64, 1, 2, dim, 2, residual=True, wide=True)
+    for megabytes, threads, per_sm, dim, vectors in (
+        (8, 64, 1, 64, 2),
+        (12, 64, 1, 128, 2),
+        (12, 64, 2, 128, 1),
+        (12, 128, 1, 64, 2),
+        (12, 128, 2, 128, 1),
+    ):
+        c = Gather(threads, per_sm, 2, dim, vectors, residual=True, wide=True)
         yield gather_case(multiprocessors, c, (megabytes << 20) // (2 * dim), 0.0, 1 << 30)
-    for megabytes, paged in ((8, False), (8, True), (12, True), (16, True)):
-        c = Gather(128, 1, 1, 128, 2, batch=4, paged=paged, wide=True, hinted=False)
-        yield gather_case(multiprocessors, c, (megabytes << 20) // 256, 0.0, 1 << 30)
+    for megabytes in (8, 16):
+        c = Gather(128, 2, 2, 128, 2, batch=4, paged=True, hinted=False)
+        yield gather_case(multiprocessors, c, (megabytes << 20) // 256, 0.0)
 
 
 def gather_case(multiprocessors: int, c: Gather, rows: int, exponent: float, output_bytes: int = 512 << 20) -> Case:

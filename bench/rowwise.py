@@ -161,8 +161,8 @@ def read_twice(
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
     for softmax in (False, True):
-        yield rowwise_case(multiprocessors, Rows(128, 4, 1, 1024, softmax, once=True))
-        for unroll, columns in ((8, 65536), (8 if softmax else 4, 131072)):
+        yield rowwise_case(multiprocessors, Rows(128, 5, 1, 1024, softmax, once=True))
+        for unroll, columns in ((16, 65536), (8, 131072)):
             yield rowwise_case(multiprocessors, Rows(512, 1, unroll, columns, softmax, once=False))
 
 
@@ -199,12 +199,14 @@ def rowwise_case(multiprocessors: int, c: Rows, sixteenths: int = 16, size: int 
         **kernels(read_once if c.once else read_twice, "rowwise.cu", tensors, [rows], policies, blocks, c),
         **triton_kernel(
             rowwise_kernel,
-            blocks if not c.once else multiprocessors * 8,
+            multiprocessors * (16 if c.once else 1),
             [*tensors, rows],
-            4 if c.once else 8,
+            1 if c.once else 32,
             COLUMNS=c.columns,
-            BLOCK=c.columns if c.once else 8192,
+            BLOCK=c.columns if c.once else 16384,
             SOFTMAX=c.softmax,
+            FIRST="" if c.once else "evict_last",
+            LAST="" if c.once else "evict_first",
         ),
     }
     return case

@@ -138,32 +138,37 @@ def gemv_kernel(weights, x, y, COLUMNS: tl.constexpr, BITS: tl.constexpr, BLOCK:
 
 
 @jit
-def rowwise_kernel(x, weight, y, rows, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, SOFTMAX: tl.constexpr):
+def rowwise_kernel(
+    x,
+    weight,
+    y,
+    rows,
+    COLUMNS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    SOFTMAX: tl.constexpr,
+    FIRST: tl.constexpr,
+    LAST: tl.constexpr,
+):
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
-        largest = tl.full((BLOCK,), float("-inf"), tl.float32)
-        total = tl.zeros((BLOCK,), tl.float32)
-        value = tl.zeros((BLOCK,), tl.float32)
+        largest, total = float("-inf"), 0.0
+        squares = tl.zeros((BLOCK,), tl.float32)
+        value = squares
         for step in range(0, COLUMNS, BLOCK):
             at = step + tl.arange(0, BLOCK)
-            value = tl.load(x + row * COLUMNS + at, eviction_policy="evict_last").to(tl.float32)
+            value = tl.load(x + row * COLUMNS + at, eviction_policy=FIRST).to(tl.float32)
             if SOFTMAX:
                 before = largest
-                largest = tl.maximum(largest, value)
-                total = total * tl.exp(before - largest) + tl.exp(value - largest)
+                largest = tl.maximum(largest, tl.max(value))
+                total = total * tl.exp(before - largest) + tl.sum(tl.exp(value - largest))
             else:
-                total += value * value
-        if SOFTMAX:
-            top = tl.max(largest)
-            scale = 1.0 / tl.sum(total * tl.exp(largest - top))
-        else:
-            top = 0.0
-            scale = tl.rsqrt(tl.sum(total) / COLUMNS + 1e-6)
+                squares += value * value
+        scale = 1.0 / total if SOFTMAX else tl.rsqrt(tl.sum(squares) / COLUMNS + 1e-6)
         for step in range(0, COLUMNS, BLOCK):
             at = step + tl.arange(0, BLOCK)
             if BLOCK != COLUMNS:
-                value = tl.load(x + row * COLUMNS + at, eviction_policy="evict_first").to(tl.float32)
+                value = tl.load(x + row * COLUMNS + at, eviction_policy=LAST).to(tl.float32)
             if SOFTMAX:
-                scaled = tl.exp(value - top) * scale
+                scaled = tl.exp(value - largest) * scale
             else:
                 scaled = value * scale * tl.load(weight + at, eviction_policy="evict_last").to(tl.float32)
-            tl.store(y + row * COLUMNS + at, scaled.to(tl.bfloat16), eviction_policy="evict_first")
+            tl.store(y + row * COLUMNS + at, scaled.to(tl.bfloat16), eviction_policy=LAST)
