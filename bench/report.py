@@ -37,21 +37,23 @@ def write(table: pd.DataFrame, bandwidth: float, out: Path) -> None:
     table.round(5).to_csv(out / "results.csv", index=False)
     versions = ", ".join(f"{name} {value}" for name, value in environment().items())
     note = f"{versions}; copy bandwidth {bandwidth / 1e9:.0f} GB/s"
-    (out / "results.md").write_text(f"{_markdown(table)}\nMedian milliseconds. {note}.\n")
+    legend = "Median milliseconds; MB that have to move, and the plugin's bandwidth"
+    (out / "results.md").write_text(f"{_markdown(table)}\n{legend}. {note}.\n")
     plot(table, note, out / "results.png")
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    """One row a workload: milliseconds of each competitor, and how the plugin stands against the best of the others."""
+    """One row a workload: milliseconds of each competitor; of the plugin also its bandwidth, and how it stands."""
     times = table.pivot_table(index=["workload", "shape"], columns="competitor", values="ms", sort=False)
-    shares = table[table.competitor == PLUGIN].set_index(["workload", "shape"]).share_of_copy
+    own = table[table.competitor == PLUGIN].set_index(["workload", "shape"])
     names = [*(name for name in times.columns if name != PLUGIN), PLUGIN]
-    header = ["workload", "shape", *names, "of copy", "against best other"]
+    header = ["workload", "shape", "MB", *names, "GB/s", "of copy", "against best other"]
     lines = [header, ["---"] * len(header)]
     for key, row in times.iterrows():
-        best = row.drop(PLUGIN).min()
         cells = [f"{row[name]:.3f}" if row[name] == row[name] else "" for name in names]
-        lines.append([*key, *cells, f"{shares[key]:.0%}", f"{best / row[PLUGIN] - 1:+.1%}"])
+        moved, reached, share = own.loc[key, ["bytes", "gb_per_s", "share_of_copy"]]
+        ahead = row.drop(PLUGIN).min() / row[PLUGIN] - 1
+        lines.append([*key, f"{moved / 1e6:.0f}", *cells, f"{reached:.0f}", f"{share:.0%}", f"{ahead:+.1%}"])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
