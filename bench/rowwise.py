@@ -87,28 +87,25 @@ def read_once(
 
 
 @cute.jit
-def block_combine(scratch: cute.Tensor, tid: Int32, largest: Float32, total: Float32, softmax: cutlass.Constexpr):
-    """The sum over the block; for softmax with the largest value, by which each thread's sum is scaled."""
-    warps = cutlass.const_expr(cute.size(scratch, mode=[1]))
+def lanes_combine(largest: Float32, total: Float32, lanes: cutlass.Constexpr, softmax: cutlass.Constexpr):
+    """The sum over so many lanes; for softmax with the largest value, by which each lane's sum is scaled."""
     if cutlass.const_expr(softmax):
         own = largest
-        largest = cute.arch.warp_reduction_max(own)
+        largest = cute.arch.warp_reduction_max(own, threads_in_group=lanes)
         total = total * cute.math.exp2(own - largest, fastmath=True)
-    total = cute.arch.warp_reduction_sum(total)
+    return largest, cute.arch.warp_reduction_sum(total, threads_in_group=lanes)
+
+
+@cute.jit
+def block_combine(scratch: cute.Tensor, tid: Int32, largest: Float32, total: Float32, softmax: cutlass.Constexpr):
+    """The same over the block, in two steps: what the warps have found is combined by each of them."""
+    warps = cutlass.const_expr(cute.size(scratch, mode=[1]))
+    largest, total = lanes_combine(largest, total, 32, softmax)
     cute.arch.sync_threads()
     if tid % 32 == 0:
         scratch[0, tid // 32], scratch[1, tid // 32] = largest, total
     cute.arch.sync_threads()
-    if cutlass.const_expr(softmax):
-        for w in cutlass.range_constexpr(warps):
-            largest = cutlass.max(largest, scratch[0, w])
-    total = Float32(0.0)
-    for w in cutlass.range_constexpr(warps):
-        if cutlass.const_expr(softmax):
-            total += scratch[1, w] * cute.math.exp2(scratch[0, w] - largest, fastmath=True)
-        else:
-            total += scratch[1, w]
-    return largest, total
+    return lanes_combine(scratch[0, tid % warps], scratch[1, tid % warps], warps, softmax)
 
 
 @cute.kernel
@@ -160,10 +157,13 @@ def read_twice(
 
 def cases(multiprocessors: int) -> Iterator[Case]:
     """The rows of this family on a GPU with so many multiprocessors."""
-    for softmax in (False, True):
+    for softmax, shapes in (
+        (False, ((512, 16, 65536), (1024, 4, 131072))),
+        (True, ((1024, 4, 65536), (1024, 8, 131072))),
+    ):
         yield rowwise_case(multiprocessors, Rows(128, 5, 1, 1024, softmax, once=True))
-        for unroll, columns in ((16, 65536), (8, 131072)):
-            yield rowwise_case(multiprocessors, Rows(512, 1, unroll, columns, softmax, once=False))
+        for threads, unroll, columns in shapes:
+            yield rowwise_case(multiprocessors, Rows(threads, 1, unroll, columns, softmax, once=False))
 
 
 def normalized(x: torch.Tensor, weight: torch.Tensor, softmax: bool) -> torch.Tensor:
@@ -199,11 +199,11 @@ def rowwise_case(multiprocessors: int, c: Rows, sixteenths: int = 16, size: int 
         **kernels(read_once if c.once else read_twice, "rowwise.cu", tensors, [rows], policies, blocks, c),
         **triton_kernel(
             rowwise_kernel,
-            multiprocessors * (16 if c.once else 1),
+            multiprocessors * (24 if c.once else 1),
             [*tensors, rows],
             1 if c.once else 32,
             COLUMNS=c.columns,
-            BLOCK=c.columns if c.once else 16384,
+            BLOCK=c.columns if c.once else 32768 if c.softmax else 16384,
             SOFTMAX=c.softmax,
             FIRST="" if c.once else "evict_last",
             LAST="" if c.once else "evict_first",

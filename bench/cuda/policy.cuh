@@ -73,14 +73,14 @@ __device__ __forceinline__ float exp2_approx(float x) {
   return power;
 }
 
-__device__ __forceinline__ float warp_sum(float x) {
+template <int LANES = 32> __device__ __forceinline__ float warp_sum(float x) {
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
   return x;
 }
 
-__device__ __forceinline__ float warp_max(float x) {
+template <int LANES = 32> __device__ __forceinline__ float warp_max(float x) {
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  for (int step = LANES / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
   return x;
 }

@@ -48,6 +48,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
 }
 
 #else
+template <int LANES> __device__ __forceinline__ void lanes_combine(float &largest, float &total) {
+  if (SOFTMAX) {
+    const float own = largest;
+    largest = warp_max<LANES>(own);
+    total *= exp2_approx(own - largest);
+  }
+  total = warp_sum<LANES>(total);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
     read_twice(const uint4 *__restrict__ x, const uint4 *__restrict__ weight, uint4 *__restrict__ y, int rows,
                uint64_t drop, uint64_t keep) {
@@ -74,20 +83,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
         }
       }
     }
-    if (SOFTMAX) {
-      const float own = largest;
-      largest = warp_max(own);
-      total *= exp2_approx(own - largest);
-    }
-    total = warp_sum(total);
+    lanes_combine<32>(largest, total);
     __syncthreads();
     if (tid % 32 == 0) scratch[0][tid / 32] = largest, scratch[1][tid / 32] = total;
     __syncthreads();
-    total = 0;
-#pragma unroll
-    for (int w = 0; w < WARPS; ++w) largest = fmaxf(largest, scratch[0][w]);
-#pragma unroll
-    for (int w = 0; w < WARPS; ++w) total += SOFTMAX ? scratch[1][w] * exp2_approx(scratch[0][w] - largest) : scratch[1][w];
+    largest = scratch[0][tid % WARPS], total = scratch[1][tid % WARPS];
+    lanes_combine<WARPS>(largest, total);
     const float scale = SOFTMAX ? 1.0f / total : rsqrtf(total / COLUMNS + EPSILON);
 #pragma unroll 1
     for (int step = 0; step < STEPS; ++step) {
