@@ -133,6 +133,7 @@ def cases(multiprocessors: int) -> Iterator[Case]:
         (12, 64, 1, 128, 2),
         (12, 64, 2, 128, 1),
         (12, 128, 1, 64, 2),
+        (12, 128, 1, 128, 1),
         (12, 128, 2, 128, 1),
     ):
         c = Gather(threads, per_sm, 2, dim, vectors, residual=True, wide=True)
