@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,7 @@ def test_an_error_of_a_copy_names_the_line_of_the_copy(tmp_path: Path) -> None:
         compile_loop(tmp_path, lambda *_: NO_ALLOCATE, lambda *_: FIRST)
     assert __file__ in str(caught.value)
     assert "_dsl.py" not in str(caught.value)
+
+
+def test_a_star_import_shadows_no_builtin() -> None:
+    assert [name for name in cute_cache_policy.__all__ if hasattr(builtins, name)] == []
