@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cutlass._mlir import ir
 
-from .bindings import FUNCTION_OPS, enclosing, operands, raw
+from .bindings import FUNCTION_OPS, operands, raw
 from .pass_manager import Pattern, apply_patterns
 
 __all__ = ["CallGraph", "Edge", "incoming"]
@@ -48,11 +48,6 @@ class CallGraph:
 
     root: ir.Operation
     _callers: dict[str, list[ir.Operation]] | None = field(default=None, repr=False)
-
-    @classmethod
-    def around(cls, op: ir.Operation) -> CallGraph:
-        """The call graph of the whole module that `op` stands in."""
-        return cls(next(reversed(list(enclosing(op))), op))
 
     def callers(self, function: ir.Operation) -> list[ir.Operation]:
         """The calls and launches of `function`; none is known for a function that is only called from outside."""

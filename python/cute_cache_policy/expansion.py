@@ -41,9 +41,9 @@ class Expansion:
         pipeline: the pass manager that expands.
 
     Attributes:
-        loads, stores: the accesses of global memory in the expansion, in order.
+        loads: the loads of global memory in the expansion, in order.
         policy: the policy, as a value in the expansion.
-        keeps_policy: whether the compiler itself hands the atom's policy on to one of them.
+        keeps_policy: whether the compiler itself hands the atom's policy on to an access.
 
     Raises:
         MLIRError: if the copy is invalid, or the compiler cannot expand it.
@@ -74,10 +74,8 @@ class Expansion:
             ir.Operation.create("func.return", operands=results(alone))
         pipeline.run(self._function)
         self.loads: list[ir.Operation] = []
-        self.stores: list[ir.Operation] = []
         fields: list[ir.Operation] = []
-        kinds = {**dict.fromkeys(LOADS, self.loads), **dict.fromkeys(STORES, self.stores)}
-        kinds |= dict.fromkeys((GET_VALUE, SET_VALUE), fields)
+        kinds = dict.fromkeys(LOADS, self.loads) | dict.fromkeys((GET_VALUE, SET_VALUE), fields)
         for op in walk(self._function):
             kind = kinds.get(op.name)
             if kind is not None and (kind is fields or _touches_global_memory(op)):

@@ -1,15 +1,10 @@
 """What became of every copy: records that passes add while they work, collected by whoever asked for a report.
 
-A pass that decides what a copy becomes says so in one of two ways; both do nothing, at the price of one look at a
-context variable, unless a report is open:
-
-    note(copy, expansion)       the copy became this expansion; call it while `copy` is still in the IR
-    remark(copy, "why")         a later pass or the compiler will lower the copy; `why` goes onto its record
-
-`note` counts the accesses of global memory that stand in the expansion at the time of the call, so call it after you
-have replaced loads in it. A copy that is lowered otherwise than the user wrote it gets its reason by
-`note(copy, expansion, "why")` or by `remark` beforehand. Copies that no pass notes are recorded as the compiler
-expands them, once all passes are through.
+A pass that decides what a copy becomes calls `note(copy, expansion)` while `copy` is still in the IR, after it has
+replaced loads in the expansion: `note` counts the accesses of global memory that stand there. A copy that is lowered
+otherwise than the user wrote it gets its reason by `note(copy, expansion, "why")`. Copies that no pass notes are
+recorded as the compiler expands them, once all passes are through. Without an open report, all that costs one look at a
+context variable.
 """
 
 from __future__ import annotations
@@ -44,7 +39,6 @@ __all__ = [
     "note",
     "note_rest",
     "open_report",
-    "remark",
     "verdict",
 ]
 
@@ -101,7 +95,6 @@ class Report:
 
     records: list[CopyRecord] = field(default_factory=list)
     arguments: list[ArgumentRecord] = field(default_factory=list)
-    _remarks: dict[ir.Operation, str] = field(default_factory=dict, repr=False)
     _compiles: list[tuple[str, list[CopyRecord], list[ArgumentRecord]]] = field(default_factory=list, repr=False)
 
     def __iter__(self) -> Iterator[CopyRecord]:
@@ -203,12 +196,6 @@ def active() -> bool:
     return bool(_open.get()) or _wants_print()
 
 
-def remark(copy: ir.Operation, why: str) -> None:
-    """Say why `copy` is lowered otherwise than it was written; its later record will hold it."""
-    for report in _open.get():
-        report._remarks[copy] = why
-
-
 def verdict(kernel: ir.Operation, argument: str, reason: str) -> None:
     """Record whether an argument of `kernel` is never written: `reason` says why that is not proven, or is empty."""
     for report in _open.get():
@@ -229,8 +216,7 @@ def note(copy: ir.Operation, expansion: Expansion, why: str = "", *, policy: boo
         text, pieces = _for_target(op)
         emitted[text] += times * pieces
     for report in _open.get():
-        remarks = filter(None, (report._remarks.pop(copy, ""), why))
-        report.records.append(_record(copy, dict(emitted), policy, "; ".join(remarks)))
+        report.records.append(_record(copy, dict(emitted), policy, why))
 
 
 def note_rest(module: ir.Operation) -> None:
