@@ -16,7 +16,7 @@ from cutlass._mlir import ir
 from cutlass._mlir.dialects import llvm
 
 from .atoms import AtomType
-from .bindings import operands, results
+from .bindings import integer_constant, operands, results
 from .ptx import AsyncCopy, CacheOperator, GlobalLoad, L1Priority, PrefetchSize, Target, load_shape
 
 __all__ = ["async_form", "bit_width", "emit_async_copy", "emit_load", "load_form"]
@@ -99,7 +99,7 @@ def emit_async_copy(copy: ir.Operation, form: AsyncCopy, policy: ir.Value) -> No
     It has a side effect, unlike a load. Shared memory has addresses of 32 bits, as in the compiler's own.
     """
     target, source, *size = operands(copy)
-    if size and not isinstance(size[0].owner, ir.Block) and size[0].owner.operation.name == "arith.constant":
+    if size and integer_constant(size[0]) is not None:
         # all of the bytes
         size = []
     with ir.InsertionPoint(copy), copy.location:

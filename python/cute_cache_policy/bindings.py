@@ -16,8 +16,10 @@ from cutlass._mlir import ir
 
 __all__ = [
     "attributes",
+    "defining_op",
     "enclosing",
     "enclosing_function",
+    "integer_constant",
     "operands",
     "raw",
     "remembered_types",
@@ -44,6 +46,24 @@ def operands(op: ir.Operation) -> list[ir.Value]:
 def results(op: ir.Operation) -> list[ir.Value]:
     """The results of `op`, uncast."""
     return raw(op.results)
+
+
+def defining_op(value: ir.Value) -> ir.Operation | None:
+    """The op that `value` is a result of; None for an argument of a block."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def integer_constant(value: ir.Value) -> int | None:
+    """The signed number that `value` is, if it is a constant."""
+    op = defining_op(value)
+    if op is None or op.name not in ("arith.constant", "llvm.mlir.constant"):
+        return None
+    try:
+        return ir.IntegerAttr(op.attributes["value"]).value
+    except ValueError:
+        # a vector, or a number with a fraction
+        return None
 
 
 def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:

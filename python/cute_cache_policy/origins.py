@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-from .bindings import FUNCTION_OPS, attributes, operands, raw, type_text
+from .bindings import FUNCTION_OPS, attributes, defining_op, integer_constant, operands, raw, type_text
 from .dataflow import CallGraph, incoming
 
 __all__ = ["AddressFlow", "Origins", "is_address", "is_global", "is_tma"]
@@ -107,14 +107,27 @@ ARITHMETIC = frozenset(
     f"llvm.{name}" for name in ("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "zext", "sext", "trunc")
 ) | {"cute.assume", "llvm.mlir.constant", "builtin.unrealized_conversion_cast"}
 
+SUBTRACTIONS = frozenset({"arith.subi", "llvm.sub"})
 
-#: Arithmetic that can put an integer together from others bit by bit.
-BITWISE = frozenset({"arith.andi", "arith.ori", "arith.xori", "llvm.and", "llvm.or", "llvm.xor"})
+#: Arithmetic whose result holds an address if an operand does.
+SUMS = SUBTRACTIONS | {
+    *("arith.addi", "arith.extsi", "arith.extui", "arith.index_cast", "arith.index_castui", "arith.trunci"),
+    *("llvm.add", "llvm.sext", "llvm.trunc", "llvm.zext", "cute.assume", "builtin.unrealized_conversion_cast"),
+}
+
+BITWISE_AND = frozenset({"arith.andi", "llvm.and"})
+BITWISE = BITWISE_AND | {"arith.ori", "arith.xori", "llvm.or", "llvm.xor"}
 
 
-def _is_constant(value: ir.Value) -> bool:
-    owner = value.owner
-    return not isinstance(owner, ir.Block) and owner.operation.name in ("arith.constant", "llvm.mlir.constant")
+def _keeps_address(op: ir.Operation) -> bool:
+    """Whether an op of integers only adds an offset to an operand that holds an address.
+
+    So do bitwise ops with a constant that leaves the upper bits: they align, or set a bit that is clear.
+    """
+    if op.name in BITWISE:
+        constants = [constant for value in operands(op) if (constant := integer_constant(value)) is not None]
+        return any((constant < 0) == (op.name in BITWISE_AND) for constant in constants)
+    return op.name in SUMS
 
 
 @dataclass(frozen=True)
@@ -158,12 +171,12 @@ def is_global(value: ir.Value) -> bool:
 
 
 class _Holds(enum.IntEnum):
-    """Whether an integer holds an address. In a sum, the largest counts: the rest is an offset."""
+    """Whether an integer is an address and an offset. In a sum, the largest counts: the rest is an offset."""
 
     NEVER = 0
     #: whatever the loop holds that hands the integer on to itself
     LOOP = 1
-    #: on some paths only
+    #: on some paths only, or a number made from an address
     SOMETIMES = 2
     ALWAYS = 3
 
@@ -272,12 +285,12 @@ class AddressFlow:
                 return _Holds.ALWAYS
             if op.name == "arith.select":
                 return _merge([visit(operand) for operand in operands(op)[1:]])
-            if op.name in BITWISE:
-                # with a constant it aligns an address; otherwise it may choose between two
-                most = max(map(visit, operands(op)))
-                return most if any(map(_is_constant, operands(op))) else min(most, _Holds.SOMETIMES)
             if op.name in ARITHMETIC or op.name.startswith("arith."):
-                return max(map(visit, operands(op)), default=_Holds.NEVER)
+                held_by = [visit(operand) for operand in operands(op)]
+                if (op.name in SUBTRACTIONS and held_by[1]) or not _keeps_address(op):
+                    # a distance, or a part of an address
+                    return _Holds.SOMETIMES if any(held_by) else _Holds.NEVER
+                return max(held_by)
             loaded = True
             return _Holds.NEVER
 
@@ -289,6 +302,12 @@ class AddressFlow:
         if addresses:
             return addresses, holds is _Holds.ALWAYS
         return entered, bool(entered) and not loaded
+
+    def compared(self, subtraction: ir.Operation) -> set[ir.Value]:
+        """The arguments whose addresses a subtraction compares; none if it has an address on one side at most."""
+        left, right = (list(filter(is_address, self._trace_integer(side)[0])) for side in operands(subtraction))
+        addresses = left + right if left and right else []
+        return {argument for address in addresses for argument in self.origins(address).arguments}
 
     def same_memory(self, one: ir.Value, other: ir.Value) -> bool:
         """Whether two arguments are the same memory: they are one, or some launch passes the same tensor for both.
@@ -335,8 +354,7 @@ class AddressFlow:
 
 def _start(value: ir.Value) -> ir.Value:
     """The value furthest back that starts at the same address as `value`."""
-    while not isinstance(value.owner, ir.Block):
-        op = value.owner.operation
+    while (op := defining_op(value)) is not None:
         if op.name in SAME_START or (op.name in SHIFTS and _shifts_by_nothing(op)):
             sources = [operand for operand in operands(op) if is_address(operand)]
         elif op.name in FROM_INTEGER | TO_INTEGER or op.name == "cute.assume":
@@ -371,9 +389,9 @@ def _same_value(one: ir.Value, other: ir.Value) -> bool:
 
 def _computed_alike(one: ir.Value, other: ir.Value) -> bool:
     """Whether two values are results of ops that differ in their operands at most."""
-    if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
+    mine, its = defining_op(one), defining_op(other)
+    if mine is None or its is None or one.type != other.type:
         return False
-    mine, its = one.owner.operation, other.owner.operation
     # what is read or allocated differs from one op to the next
     pure = mine.name.startswith(("arith.", "cute.")) and mine.name not in LOADS | ALLOCATIONS
     numbers = (ir.OpResult(value).result_number for value in (one, other))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-from .bindings import operands, raw, results, walk
+from .bindings import integer_constant, operands, raw, walk
 from .dataflow import CallGraph
 from .effects import ASM_TEXT, CALLS, WRITERS, asm_may_write, at_line, destinations
 from .names import argument_name
-from .origins import TO_INTEGER, AddressFlow, is_address, is_global, is_tma
+from .origins import SUBTRACTIONS, TO_INTEGER, AddressFlow, is_address, is_global, is_tma
 
 __all__ = ["PROVEN_OPS", "Verdict", "prove"]
 
@@ -26,8 +26,6 @@ PROVEN_OPS = ("cuda.kernel", "cuda.func", "lir.func", "gpu.func")
 ATOMICS = frozenset(
     {"lir.atomic_generic", "llvm.atomicrmw", "llvm.cmpxchg", "nvvm.atomicrmw", "nvvm.multimem.red", "nvvm.red"}
 )
-
-SUBTRACTIONS = frozenset({"arith.subi", "llvm.sub"})
 
 #: Ops that write no global memory, besides those in `WRITERS`. Whatever is not listed may write anything.
 HARMLESS = re.compile(
@@ -84,6 +82,7 @@ def prove(kernel: ir.Operation, flow: AddressFlow, calls: CallGraph, allow_pdl: 
     block = kernel.regions[0].blocks[0]
     written: dict[ir.Value, str] = {}
     launches = calls.callers(kernel)
+    addresses_are_integers = False
     for op in walk(kernel)[1:]:
         reason = _ends_proof(op, allow_pdl)
         for destination in destinations(op) if op.name in WRITERS and not reason else ():
@@ -95,9 +94,10 @@ def prove(kernel: ir.Operation, flow: AddressFlow, calls: CallGraph, allow_pdl: 
             for argument in origins.arguments:
                 for same in flow.may_overlap(argument):
                     written.setdefault(same, f"written{at_line(op, kernel)}")
-        if op.name in TO_INTEGER and any(use.owner.operation.name in SUBTRACTIONS for use in results(op)[0].uses):
-            # added to the other address, the difference leads from that one here
-            for argument in flow.origins(operands(op)[0]).arguments:
+        addresses_are_integers |= op.name in TO_INTEGER
+        if op.name in SUBTRACTIONS and addresses_are_integers:
+            # added to the one address, the difference leads to the other
+            for argument in flow.compared(op):
                 written.setdefault(argument, f"its distance to another address is computed{at_line(op, kernel)}")
         if reason:
             break
@@ -133,13 +133,6 @@ def _launched_early(launches: list[ir.Operation]) -> str:
         for config in operands(launch)[:1]:
             for use in config.uses:
                 setter = use.owner.operation
-                if "programmatic" in setter.name and not _is_zero(operands(setter)[-1]):
+                if "programmatic" in setter.name and integer_constant(operands(setter)[-1]) != 0:
                     return "programmatic dependent launch"
     return ""
-
-
-def _is_zero(value: ir.Value) -> bool:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return False
-    return ir.IntegerAttr(owner.operation.attributes["value"]).value == 0

@@ -261,6 +261,11 @@ def offset_by_a_loop(data: cute.Tensor, out: cute.Tensor):
     cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(Float32(0))
 
 
+def aligned(data: Any, out: Any) -> None:
+    address = (out.iterator.toint() & -16) | 4
+    cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(Float32(0))
+
+
 def sum_of_addresses(data: Any, out: Any) -> None:
     address = out.iterator.toint() - data.iterator.toint()
     cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(Float32(0))
@@ -270,7 +275,9 @@ def dependent_launch(data: Any, out: Any) -> None:
     cute.arch.griddepcontrol_wait()
 
 
-@pytest.mark.parametrize("besides", [barrier, shuffle, shared_atomic, reading_ptx, printing, gather, offset_by_a_loop])
+@pytest.mark.parametrize(
+    "besides", [barrier, shuffle, shared_atomic, reading_ptx, printing, gather, offset_by_a_loop, aligned]
+)
 def test_harmless_company(besides: Any) -> None:
     def body(data: Any, out: Any) -> None:
         reads(autovec)(data, out)
@@ -408,6 +415,33 @@ def by_distance(data: Any, out: Any) -> None:
     (out.iterator + distance + thread()).store(values[0])
 
 
+def by_distance_of_elements(data: Any, out: Any) -> None:
+    """The same, between what the thread has in each of them."""
+    values = autovec(tile(data))
+    offset = 4 * thread().to(Int64)
+    distance = ((data.iterator.toint() + offset) - (out.iterator.toint() + offset)) // 4
+    (out.iterator + distance + thread()).store(values[0])
+
+
+def by_number_of(number: Callable[[Int64], Int64]) -> Callable[[Any, Any], None]:
+    """Writes to an address that was loaded, and a number made from the address of `out` added to it."""
+
+    def body(data: Any, out: Any) -> None:
+        values = autovec(tile(data))
+        address = cute.recast_tensor(out, Int64)[0] + number(out.iterator.toint())
+        cute.make_ptr(Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(values[0])
+
+    return body
+
+
+NUMBERS = {
+    "remainder": lambda address: address % 16,
+    "low bits": lambda address: address & 15,
+    "bank": lambda address: ((address >> 4) & 7) * 16,
+    "negative": lambda address: Int64(0) - address,
+}
+
+
 def by_mask(data: Any, out: Any) -> None:
     """Writes to `out`, or to an address that was loaded: chosen bit by bit."""
     values = autovec(tile(data))
@@ -418,7 +452,7 @@ def by_mask(data: Any, out: Any) -> None:
     cute.make_tensor(target, cute.make_layout((THREADS,)))[thread()] = values[0]
 
 
-@pytest.mark.parametrize("body", [by_distance, by_mask])
+@pytest.mark.parametrize("body", [by_distance, by_distance_of_elements, by_mask, *map(by_number_of, NUMBERS.values())])
 def test_address_put_together_from_others_ends_the_proof(body: Callable[[Any, Any], None]) -> None:
     found = loads(body)
     assert found and not any(".nc" in load for load in found)
