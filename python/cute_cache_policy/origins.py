@@ -41,8 +41,10 @@ ALLOCATIONS = frozenset(
     }
 )
 
-#: Ops of the dialect `cute` whose result is read from memory. All others that yield an address compute it.
-LOADS = frozenset({"cute.deref_desc_iter", "cute.load_scaled_index", "cute.memref.load", "cute.ptr.load"})
+#: Ops of the dialect `cute` whose result is read from memory. All others compute theirs.
+LOADS = frozenset(
+    {"cute.deref_desc_iter", "cute.load_scaled_index", "cute.memref.load", "cute.memref.load_vec", "cute.ptr.load"}
+)
 
 #: Ops of the dialect `cute` whose first operand is the address, and whose others need not be looked at.
 VIEWS_OF_FIRST = frozenset(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from cutlass._mlir import dialects
 
-from cute_cache_policy.effects import WRITERS, asm_may_write
+from cute_cache_policy.effects import DESTINATION, WRITERS, asm_may_write
+from cute_cache_policy.origins import LOADS
 
 READS = [
     "",
@@ -65,13 +66,39 @@ ELSEWHERE = re.compile(
 )
 
 
-def test_every_op_that_sounds_like_a_write_is_known() -> None:
-    """A release that brings new ones fails here."""
-    names = set()
+#: What the operand that holds the written address is called, the first that an op has.
+DESTINATIONS = (r"override.*", r"d(st.*)?", r"gmem_data_addr|tmaDescriptor", r"ptrs?|addr", r"data|a")
+
+
+def ops_of_this_release() -> dict[str, list[str]]:
+    """The names of the operands of every op, by the name of the op."""
+    found: dict[str, list[str]] = {}
     for folder in dialects.__path__:
         for path in Path(folder).glob("_*_ops_gen.py"):
-            names |= set(re.findall(r'OPERATION_NAME = "((?:cute|cute_nvgpu|lir|llvm|nvvm)\.[^"]+)"', path.read_text()))
-    assert len(names) > 500
+            for definition in path.read_text().split("\nclass ")[1:]:
+                for name in re.findall(r'OPERATION_NAME = "((?:cute|cute_nvgpu|lir|llvm|nvvm)\.[^"]+)"', definition):
+                    found.setdefault(name, re.findall(r"operands\.append\((?:_\w+\()?(\w+)", definition))
+    assert len(found) > 500
+    return found
+
+
+def test_every_op_that_sounds_like_a_write_is_known() -> None:
+    """A release that brings new ones fails here."""
     writes = r"store|scatter|memcpy|memset|memmove|atomic|cmpxchg|multimem\.(st|red)|\.red\b|global\.shared|s2g"
-    unknown = {name for name in names if re.search(writes, name) and not ELSEWHERE.fullmatch(name)} - WRITERS
-    assert not unknown
+    names = {name for name in ops_of_this_release() if re.search(writes, name) and not ELSEWHERE.fullmatch(name)}
+    assert not names - WRITERS
+
+
+def test_the_destination_of_every_write_is_the_operand_of_that_name() -> None:
+    """A release that reorders operands fails here."""
+    ops, right = ops_of_this_release(), {}
+    for name in DESTINATION.keys() & ops.keys():
+        right[name] = next(
+            (index for want in DESTINATIONS for index, has in enumerate(ops[name]) if re.fullmatch(want, has)), None
+        )
+    assert len(right) > 30
+    assert right == {name: DESTINATION[name] for name in right}
+
+
+def test_every_op_that_sounds_like_a_load_of_an_address_is_known() -> None:
+    assert {name for name in ops_of_this_release() if re.match(r"cute\..*\b(load|deref_desc)", name)} <= LOADS
