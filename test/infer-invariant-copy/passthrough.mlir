@@ -9,6 +9,10 @@
 !smem = !cute.memref<f32, smem, align<16>, "(4):(1)">
 !rmem = !cute.memref<f32, rmem, align<16>, "(4):(1)">
 !pointer = !cute.ptr<f32, gmem, align<16>>
+!tma = !cute_nvgpu.atom.non_exec_tiled_tma_store<f32, copy_bits = 128, tma_gbasis = <"(4):(1@0)">, tma_format = F32_RN>
+!exec_tma = !cute_nvgpu.atom.tma_store<f32, copy_bits = 128, mode = tiled, g_stride = <"()"> tma_gbasis = <"(4):(1@0)">>
+!staged = !cute.memref<f32, smem, align<128>, "((4,1)):((1,0))">
+!coordinates = !cute.coord_tensor<"(0)", "((4,1)):((1@0,0))">
 
 // In the order below: nothing is a weak load of global memory to registers, or nothing is proven.
 
@@ -95,6 +99,14 @@ gpu.module @kernels {
     }
     cute.copy(%atom, %source, %fragment) : (!universal, !gmem, !rmem)
     cute.copy(%atom, %fragment, %to) : (!universal, !rmem, !gmem)
+    cuda.return
+  }
+
+  // A TMA store: only a launch tells which tensor the atom was made for, and there is none.
+  cuda.kernel @tma(%atom: !universal, %from: !gmem, %fragment: !rmem, %tma: !tma, %staged: !staged, %coordinates: !coordinates) attributes {cute.kernel, gpu.kernel} {
+    cute.copy(%atom, %from, %fragment) : (!universal, !gmem, !rmem)
+    %exec = cute_nvgpu.atom.make_exec_tma(%tma) : (!tma) -> !exec_tma
+    cute.copy(%exec, %staged, %coordinates) : (!exec_tma, !staged, !coordinates)
     cuda.return
   }
 
