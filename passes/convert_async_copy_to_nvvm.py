@@ -14,8 +14,7 @@ Input: a module as CuTe DSL traces it, with recorded policies, in front of the c
 Promised: with a ptxas of 13.4.59 or later, no asynchronous copy from global to shared memory is left whose atom carries
 a policy. Earlier ones are not known to be right: from 13.1 to 13.3 ptxas lost the register behind the hint of a
 cp.async, and the kernel died of an illegal instruction (triton-lang/triton pull requests 11660 and 11848,
-IST-DASLab/marlin issue 44). With those the copy stays as it is, and a warning says so; `verify-cache-policy` makes it
-an error.
+IST-DASLab/marlin issue 44). With those the copy stays as it is, and it is for `verify-cache-policy` to say so.
 
 Left untouched: every other op.
 
@@ -31,7 +30,7 @@ from cutlass._mlir import ir, rewrite
 from cute_cache_policy import _dsl
 from cute_cache_policy.asm import async_form, emit_async_copy
 from cute_cache_policy.atoms import COPY_OPS, copy_atom
-from cute_cache_policy.diagnostics import CachePolicyError, warn
+from cute_cache_policy.diagnostics import CachePolicyError
 from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.pass_manager import Pass, apply_patterns
 from cute_cache_policy.ptx import Target
@@ -56,7 +55,6 @@ class AsyncCopyPattern:
             return False
         ptxas = self._ptxas or _dsl.ptxas_version()
         if ptxas is None or ptxas < FIRST_RIGHT_PTXAS:
-            warn(op, f"loses its cache policy: expects ptxas 13.4.59 or later, but got {_spell(ptxas)}; {REMEDY}")
             return False
         expansion, is_new = self._lowering.expand(op, sets_policy=False)
         copies = [(access, async_form(access)) for access, _ in expansion.accesses() if access.name == ASYNC_COPY]
@@ -68,14 +66,6 @@ class AsyncCopyPattern:
                 emit_async_copy(copy, form, expansion.policy)
         self._lowering.replace(op, atom, self._lowering.trace(op), expansion, rewriter)
         return True
-
-
-#: What to do about a ptxas that is too old.
-REMEDY = "install nvidia-cutlass-dsl[cu13] 4.8 or later, or load with 'CopyG2ROp'"
-
-
-def _spell(version: tuple[int, ...] | None) -> str:
-    return ".".join(map(str, version)) if version else "one before 13.0"
 
 
 @dataclass

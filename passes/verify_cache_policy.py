@@ -24,11 +24,10 @@ from cutlass._mlir import ir
 from cute_cache_policy.atoms import COPY_OPS, AtomType, PolicyFlow, copy_atom, records_policy, sets_policy
 from cute_cache_policy.bindings import operands, walk
 from cute_cache_policy.dataflow import CallGraph
-from cute_cache_policy.diagnostics import PassFailure, error
+from cute_cache_policy.diagnostics import PassFailure, error, warn
 from cute_cache_policy.expansion import Expander
 from cute_cache_policy.pass_manager import Pass
 
-from .convert_async_copy_to_nvvm import REMEDY as ASYNC_REMEDY
 from .convert_universal_copy_to_nvvm import atom_for, memory_space
 
 #: What PTX has for a parameter of an atom, by the kind of the atom (PTX ISA 9.7.9.25.3.1 and 9.7.9.8). The compiler
@@ -49,7 +48,7 @@ def drops_policy(op: ir.Operation, atom: AtomType) -> str:
 
 def _remedy(op: ir.Operation, atom: AtomType) -> str:
     if atom.kind == "simt_async_copy":
-        return f"{HONOR} and {ASYNC_REMEDY}"
+        return f"{HONOR} and install nvidia-cutlass-dsl[cu13] 4.8 or later, or load with 'CopyG2ROp'"
     if atom.kind == "universal_copy":
         if kind := atom_for(op):
             return f"{HONOR}, or copy with 'Copy{kind.upper()}Op'"
@@ -63,6 +62,15 @@ def _remedy(op: ir.Operation, atom: AtomType) -> str:
     return "leave it out"
 
 
+def has_no_effect(atom: AtomType) -> str | None:
+    """The message for a copy with a cache mode or memory order that the compiler drops."""
+    for (kind, parameter), known in HAS_EFFECT.items():
+        found = re.search(rf"\b{parameter} = (\w+)", atom.parameters)
+        if found and atom.kind == kind and not atom.qualified and found[1] not in known:
+            return f"expects one of {', '.join(known)} for '{parameter}', but got '{found[1]}': it has no effect"
+    return None
+
+
 class Verifier:
     """Looks at the copies of one module."""
 
@@ -70,20 +78,8 @@ class Verifier:
         self._flow = PolicyFlow(CallGraph(module))
         self._expander = Expander()
 
-    def loss(self, op: ir.Operation) -> str | None:
-        """What a copy asked for and does not get, as the message of an error; None if it gets everything."""
-        atom = copy_atom(op)
-        if atom is None:
-            return None
-        if self._loses_policy(op, atom):
-            return drops_policy(op, atom)
-        for (kind, parameter), known in HAS_EFFECT.items():
-            found = re.search(rf"\b{parameter} = (\w+)", atom.parameters)
-            if found and atom.kind == kind and not atom.qualified and found[1] not in known:
-                return f"expects one of {', '.join(known)} for '{parameter}', but got '{found[1]}': it has no effect"
-        return None
-
-    def _loses_policy(self, op: ir.Operation, atom: AtomType) -> bool:
+    def loses_policy(self, op: ir.Operation, atom: AtomType) -> bool:
+        """Whether the compiler would drop the policy of a copy."""
         trace = self._flow.trace(op)
         if any(map(records_policy, trace.setters)):
             return True
@@ -100,13 +96,29 @@ class Verifier:
 
 @dataclass
 class VerifyCachePolicy(Pass):
-    """Fails where a copy would lose the cache policy or the cache mode it was given. Changes nothing."""
+    """Fails where a copy would lose the cache policy or the cache mode it was given. Changes nothing.
+
+    Attributes:
+        warn: whether to warn instead, of policies alone.
+    """
 
     name = "verify-cache-policy"
 
+    warn: bool = False
+
     def run(self, module: ir.Operation) -> None:
         verifier = Verifier(module)
-        copies = [op for op in walk(module) if op.name in COPY_OPS]
-        losses = [error(op, loss) for op in copies if (loss := verifier.loss(op))]
-        if losses:
-            raise PassFailure("\n".join(map(str, losses)), losses[0].line)
+        errors = []
+        for op in walk(module):
+            atom = copy_atom(op) if op.name in COPY_OPS else None
+            if atom is None:
+                continue
+            if verifier.loses_policy(op, atom):
+                if self.warn:
+                    warn(op, drops_policy(op, atom))
+                else:
+                    errors.append(error(op, drops_policy(op, atom)))
+            elif not self.warn and (message := has_no_effect(atom)):
+                errors.append(error(op, message))
+        if errors:
+            raise PassFailure("\n".join(map(str, errors)), errors[0].line)

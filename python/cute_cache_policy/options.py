@@ -69,8 +69,11 @@ def checks_for(trace: _dsl.Trace, census: Census) -> list[Pass]:
     passes: list[Pass] = []
     if VerifyCachePolicy in trace.enabled:
         passes.append(rooms.VerifyCachePolicy())
+    elif trace.enabled and (census.has_records or HonorCachePolicy not in trace.enabled):
+        # of the others, --honor-cache-policy repairs all
+        passes.append(rooms.VerifyCachePolicy(warn=True))
     if census.has_records:
-        passes.append(rooms.StripPolicyRecord(warn=bool(trace.enabled)))
+        passes.append(rooms.StripPolicyRecord())
     return passes
 
 

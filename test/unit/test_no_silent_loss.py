@@ -1,0 +1,85 @@
+"""A policy reaches memory, or the user is told that it does not: once, for every kind of copy, under every option."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import cutlass
+import pytest
+from cutlass import Boolean, Float32, cute
+from cutlass.base_dsl.common import DSLUserCodeError
+from cutlass.cute.nvgpu import CopyG2ROp, CopyR2GOp, CopyUniversalOp, cpasync
+from cutlass.cute.runtime import make_fake_compact_tensor
+
+import cute_cache_policy
+from cute_cache_policy import _dsl
+from cute_cache_policy.passes.convert_async_copy_to_nvvm import FIRST_RIGHT_PTXAS
+from support.ptx import compile_to_ptx
+
+OPTIONS = ("--honor-cache-policy", "--infer-invariant-copy", "--verify-cache-policy")
+
+#: The copies of `kernel` that are given a policy.
+COPIES = 6
+
+
+def losses(options: str) -> int:
+    """How many of them lose it."""
+    if "--honor-cache-policy" in options:
+        # the asynchronous one
+        return int((_dsl.ptxas_version() or (0,)) < FIRST_RIGHT_PTXAS)
+    # also the invariant one, the universal one, and the one whose policy is set in a branch, unless that is inferred
+    return 3 if "--infer-invariant-copy" in options else 4
+
+
+def tile(tensor: Any, index: int) -> Any:
+    return cute.local_tile(tensor, (4,), (cute.arch.thread_idx()[0] + 32 * index,))
+
+
+def atom(operation: Any, **settings: Any) -> Any:
+    return cute.make_copy_atom(operation, Float32, num_bits_per_copy=128, **settings)
+
+
+@cute.kernel
+def kernel(data: cute.Tensor, out: cute.Tensor, branch: Boolean):
+    policy = cute_cache_policy.evict_last()
+    fragments = [cute.make_rmem_tensor((4,), Float32) for _ in range(4)]
+    cute.copy(atom(CopyG2ROp(), invariant=True), tile(data, 0), fragments[0], cache_policy=policy)
+    cute.copy(atom(CopyG2ROp()), tile(data, 1), fragments[1], cache_policy=policy)
+    cute.copy(atom(CopyUniversalOp()), tile(data, 2), fragments[2], cache_policy=policy)
+    chosen = atom(CopyG2ROp())
+    if branch:
+        chosen = chosen.with_(cache_policy=policy)
+    cute.copy(chosen, tile(data, 3), fragments[3])
+    staged = cute.make_tensor(cute.arch.alloc_smem(Float32, 128, alignment=16), cute.make_layout(128))
+    cute.copy(atom(cpasync.CopyG2SOp()), tile(data, 4), tile(staged, 0), cache_policy=policy)
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    for i in cutlass.range_constexpr(4):
+        cute.autovec_copy(fragments[i], tile(out, i))
+    cute.copy(atom(CopyR2GOp()), fragments[0], tile(out, 4), cache_policy=policy)
+    cute.autovec_copy(tile(staged, 0), tile(out, 5))
+
+
+@cute.jit
+def launch(data: cute.Tensor, out: cute.Tensor, branch: Boolean):
+    kernel(data, out, branch).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "options", [" ".join(some) for n in (1, 2, 3) for some in itertools.combinations(OPTIONS, n)], ids=str.strip
+)
+def test_every_policy_is_kept_or_its_loss_is_told_once(options: str) -> None:
+    tensors = [make_fake_compact_tensor(Float32, (1024,), assumed_align=16) for _ in range(2)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            ptx, error = compile_to_ptx(launch, *tensors, Boolean(True), options=options), ""
+        except DSLUserCodeError as failure:
+            ptx, error = "", str(failure)
+    told = "\n".join([error, *(str(warning.message) for warning in caught)]).count("atom that drops it")
+    kept = ptx.count(".L2::cache_hint")
+    assert told == losses(options)
+    assert bool(error) == ("--verify-cache-policy" in options and told > 0)
+    assert error or kept == COPIES - told
