@@ -80,7 +80,8 @@ class InvariantCopyPattern:
         if write := self._written.by(operands(op)[1]):
             expansion, _ = self._coherent.expand(op, atom.coherent(operands(op)[0].type), hinted)
             lost = ", without its static L2 priority" if atom.static_l2_priority else ""
-            warn(op, f"becomes a coherent load{lost}, because {write}: use invariant=False")
+            remedy = "use invariant=False or pass the part that is written as another argument"
+            warn(op, f"becomes a coherent load{lost}, because {write}: {remedy}")
             demoted = f"coherent, because {write}"
         else:
             if not atom.qualified and self._compiler_keeps_policy(op):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 from cutlass._mlir import ir
 
@@ -73,11 +74,17 @@ def error(op: ir.Operation, message: str) -> PassFailure:
     return PassFailure(text, SourceLine.of(op))
 
 
+#: What Python's filters remember of the warnings that they have shown, by file.
+_shown: dict[str, dict[Any, Any]] = {}
+
+
 def warn(op: ir.Operation, message: str) -> None:
     """Warn `'<name of op>' op <message>` at the user's line, as a `CachePolicyWarning`.
 
-    Python's warning machinery and not MLIR's: the bindings drop the diagnostics of a pass that succeeds.
+    Python's warning machinery and not MLIR's: the bindings drop the diagnostics of a pass that succeeds. By default it
+    shows a warning once: a jit function is traced at every call.
     """
     line = SourceLine.of(op)
     file, number = (line.file, line.number) if line else ("<unknown>", 0)
-    warnings.warn_explicit(f"'{op.name}' op {message}", CachePolicyWarning, file, number)
+    shown = _shown.setdefault(file, {})
+    warnings.warn_explicit(f"'{op.name}' op {message}", CachePolicyWarning, file, number, registry=shown)

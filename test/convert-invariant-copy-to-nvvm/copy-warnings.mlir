@@ -14,7 +14,7 @@ gpu.module @kernels {
   // CHECK-NOT: ld.global.nc
   cuda.kernel @in_place(%load: !load, %store: !store, %data: !gmem, %fragment: !rmem, %policy: i64) attributes {cute.kernel, gpu.kernel} {
     %hinted = cute_nvgpu.atom.set_value<cache_policy>(%load, %policy) : (!load, i64)
-    // expected-warning@below {{'cute.copy' op becomes a coherent load, because kernel 'in_place' also writes argument 2 at line 19: use invariant=False}}
+    // expected-warning@below {{'cute.copy' op becomes a coherent load, because kernel 'in_place' also writes argument 2 at line 19: use invariant=False or pass the part that is written as another argument}}
     cute.copy(%hinted, %data, %fragment) : (!load, !gmem, !rmem)
     cute.copy(%store, %fragment, %data) : (!store, !rmem, !gmem)
     cuda.return

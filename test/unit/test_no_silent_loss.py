@@ -67,15 +67,27 @@ def launch(data: cute.Tensor, out: cute.Tensor, branch: Boolean):
     kernel(data, out, branch).launch(grid=[1, 1, 1], block=[32, 1, 1])
 
 
+def tensors() -> list[Any]:
+    return [make_fake_compact_tensor(Float32, (1024,), assumed_align=16) for _ in range(2)]
+
+
+def test_a_loss_is_shown_once_for_every_line() -> None:
+    """A jit function is traced at every call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            compile_to_ptx(launch, *tensors(), Boolean(True), options="--infer-invariant-copy --generate-line-info")
+    assert len(caught) == losses("--infer-invariant-copy")
+
+
 @pytest.mark.parametrize(
     "options", [" ".join(some) for n in (1, 2, 3) for some in itertools.combinations(OPTIONS, n)], ids=str.strip
 )
 def test_every_policy_is_kept_or_its_loss_is_told_once(options: str) -> None:
-    tensors = [make_fake_compact_tensor(Float32, (1024,), assumed_align=16) for _ in range(2)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            ptx, error = compile_to_ptx(launch, *tensors, Boolean(True), options=options), ""
+            ptx, error = compile_to_ptx(launch, *tensors(), Boolean(True), options=options), ""
         except DSLUserCodeError as failure:
             ptx, error = "", str(failure)
     told = "\n".join([error, *(str(warning.message) for warning in caught)]).count("atom that drops it")
