@@ -12,9 +12,10 @@ import pytest
 from cutlass import Float32, Int32, Int64, cute
 from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.cute.nvgpu import CacheEvictionPriority, L2PrefetchSize, LoadCacheMode, MemoryOrder, MemoryScope, cpasync
-from cutlass.cute.runtime import make_fake_compact_tensor
+from cutlass.cute.runtime import make_fake_compact_tensor, make_ptr
 
 import cute_cache_policy
+from cute_cache_policy import CachePolicyError
 from support.ptx import compile_to_ptx, global_loads
 
 THREADS, VECTOR = 64, 4
@@ -365,6 +366,26 @@ def test_restrict_marks_single_arguments() -> None:
         found = sorted(global_loads(compile_to_ptx(body(True), *tensors, options=options)))
         assert found == ["ld.global.b32", "ld.global.nc.b32"]
     assert global_loads(compile_to_ptx(body(False), *tensors)) == ["ld.global.b32"] * 2
+
+
+def test_restrict_takes_pointers() -> None:
+    @cute.kernel
+    def kernel(data: cute.Pointer, out: cute.Pointer):
+        value: Any = cute.make_tensor(cute_cache_policy.restrict(data), cute.make_layout(THREADS))[thread()]
+        cute.make_tensor(out, cute.make_layout(THREADS))[thread()] = value
+
+    @cute.jit
+    def launch(data: cute.Pointer, out: cute.Pointer):
+        kernel(data, out).launch(grid=[1, 1, 1], block=[THREADS, 1, 1])
+
+    pointers = [make_ptr(Float32, 16, cute.AddressSpace.gmem, assumed_align=16) for _ in range(2)]
+    assert global_loads(compile_to_ptx(launch, *pointers)) == ["ld.global.nc.b32"]
+
+
+def test_restrict_of_anything_else_is_an_error() -> None:
+    wrong: Any = 3
+    with pytest.raises(CachePolicyError, match="'restrict' expects a tensor or a pointer, but got 3"):
+        cute_cache_policy.restrict(wrong)
 
 
 def test_restrict_counts_in_its_own_compile_alone() -> None:
