@@ -32,8 +32,7 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir, rewrite
 
-from cute_cache_policy.atoms import COPY_OPS, AtomType, copy_atom, sets_policy
-from cute_cache_policy.bindings import operands
+from cute_cache_policy.atoms import COPY_OPS, AtomType, compiler_sees_policy, copy_atom
 from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.pass_manager import Pass, apply_patterns
 
@@ -48,9 +47,7 @@ class CoherentCopyPattern:
         atom = copy_atom(op)
         if atom is None or not ConvertCoherentCopyToNVVM.is_for(atom):
             return False
-        owner = operands(op)[0].owner
-        if not isinstance(owner, ir.Block) and sets_policy(owner.operation):
-            # where the compiler looks
+        if compiler_sees_policy(op):
             return False
         trace = self._lowering.trace(op)
         if not trace.carries_policy or self._lowering.expand(op, sets_policy=False)[0].keeps_policy:

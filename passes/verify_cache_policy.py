@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-from cute_cache_policy.atoms import COPY_OPS, AtomType, PolicyFlow, copy_atom, records_policy, sets_policy
+from cute_cache_policy.atoms import COPY_OPS, AtomType, PolicyFlow, compiler_sees_policy, copy_atom, records_policy
 from cute_cache_policy.bindings import operands, walk
 from cute_cache_policy.dataflow import CallGraph
 from cute_cache_policy.diagnostics import PassFailure, error, warn
@@ -85,10 +85,8 @@ class Verifier:
             return True
         if not trace.carries_policy or atom.kind not in ("g2r", "r2g"):
             return False
-        owner = operands(op)[0].owner
-        seen = not isinstance(owner, ir.Block) and sets_policy(owner.operation)
         try:
-            return not self._expander.expand(op, sets_policy=seen)[0].keeps_policy
+            return not self._expander.expand(op, sets_policy=compiler_sees_policy(op))[0].keeps_policy
         except ir.MLIRError:
             # the compiler will say why
             return False

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from cutlass._mlir import ir
 
-from .bindings import operands, results, type_text
-from .dataflow import CallGraph, Edge, incoming
+from .bindings import defining_op, operands, results, type_text
+from .dataflow import CALL_OPS, CallGraph, Edge, incoming
 from .pass_manager import apply_patterns
 from .ptx import CONSTANT_POLICIES, L2Priority
 from .qualifiers import is_qualified, static_l2_priority, without_spelling
@@ -27,7 +27,9 @@ __all__ = [
     "PolicyFlow",
     "PolicyTrace",
     "attach_policy",
+    "compiler_sees_policy",
     "copy_atom",
+    "policy_setter",
     "policy_value",
     "record_policy",
     "records_policy",
@@ -122,6 +124,23 @@ def copy_atom(op: ir.Operation) -> AtomType | None:
 def sets_policy(op: ir.Operation) -> bool:
     """Whether `op` gives the atom in its first operand the policy in its second."""
     return (op.name == SET_VALUE and "cache_policy" in str(op.attributes["field"])) or records_policy(op)
+
+
+def policy_setter(copy: ir.Operation) -> ir.Operation | None:
+    """The op that sets the policy of a copy on every path: only ops that hand the atom on are between."""
+    value = operands(copy)[0]
+    while (op := defining_op(value)) is not None and not sets_policy(op):
+        atoms = [operand for operand in operands(op) if AtomType.of(operand.type)]
+        if len(atoms) != 1 or len(op.regions) or op.name in CALL_OPS:
+            return None
+        (value,) = atoms
+    return op
+
+
+def compiler_sees_policy(copy: ir.Operation) -> bool:
+    """Whether the atom of a copy is set right in front of it, where the compiler looks for a policy."""
+    op = defining_op(operands(copy)[0])
+    return op is not None and sets_policy(op) and not records_policy(op)
 
 
 def records_policy(op: ir.Operation) -> bool:
@@ -255,12 +274,10 @@ def policy_field(atom: AtomType | None) -> ir.Attribute:
 
 def policy_value(copy: ir.Operation, atom: AtomType) -> ir.Value:
     """The cache policy of a copy whose atom carries one, as an i64 value in front of the copy."""
-    value = operands(copy)[0]
-    owner = value.owner
-    if not isinstance(owner, ir.Block) and sets_policy(owner.operation):
-        return operands(owner.operation)[1]
+    if setter := policy_setter(copy):
+        return operands(setter)[1]
     with ir.InsertionPoint(copy), copy.location:
         getter = ir.Operation.create(
-            GET_VALUE, [ir.IntegerType.get_signless(64)], [value], {"field": policy_field(atom)}
+            GET_VALUE, [ir.IntegerType.get_signless(64)], operands(copy)[:1], {"field": policy_field(atom)}
         )
     return results(getter)[0]

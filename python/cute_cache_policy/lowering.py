@@ -5,8 +5,7 @@ from __future__ import annotations
 from cutlass._mlir import ir, rewrite
 
 from . import reporting
-from .atoms import EVICT_NORMAL_POLICY, AtomType, PolicyFlow, PolicyTrace, policy_value, records_policy, set_policy
-from .bindings import operands
+from .atoms import EVICT_NORMAL_POLICY, AtomType, PolicyFlow, PolicyTrace, policy_setter, policy_value, set_policy
 from .dataflow import CallGraph
 from .diagnostics import error
 from .expansion import Expander, Expansion
@@ -30,8 +29,7 @@ class CopyLowering:
         """Whether a copy carries a policy that its atom has no field for; it must be a keyword of the copy."""
         if not self.trace(op).carries_policy:
             return False
-        owner = operands(op)[0].owner
-        if isinstance(owner, ir.Block) or not records_policy(owner.operation):
+        if policy_setter(op) is None:
             raise error(
                 op,
                 "expects the cache policy of an atom that has no field for one as a keyword of the copy, "

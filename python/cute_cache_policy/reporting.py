@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from cutlass._mlir import ir
 
 from .asm import async_form
-from .atoms import COPY_OPS, SET_VALUE, PolicyFlow, copy_atom, sets_policy
-from .bindings import enclosing_function, operands, results, walk
+from .atoms import COPY_OPS, PolicyFlow, compiler_sees_policy, copy_atom, policy_setter
+from .bindings import enclosing_function, integer_constant, operands, results, walk
 from .dataflow import CallGraph
 from .diagnostics import SourceLine
 from .expansion import Expander, Expansion
@@ -225,10 +225,8 @@ def note_rest(module: ir.Operation) -> None:
     for op in walk(module):
         if op.name not in COPY_OPS or not any(", gmem" in str(value.type) for value in operands(op)):
             continue
-        owner = operands(op)[0].owner
-        sees_policy = not isinstance(owner, ir.Block) and owner.operation.name == SET_VALUE
         with contextlib.suppress(ir.MLIRError):
-            expansion, _ = expander.expand(op, sets_policy=sees_policy)
+            expansion, _ = expander.expand(op, sets_policy=compiler_sees_policy(op))
             policy = flow.trace(op).carries_policy
             dropped = policy and not any("L2::cache_hint" in instruction(access) for access, _ in expansion.accesses())
             note(op, expansion, "cache policy dropped" if dropped else "", policy=policy)
@@ -266,14 +264,13 @@ def _waits_for_grid(kernel: ir.Operation) -> bool:
 
 def _policy(copy: ir.Operation) -> str:
     """What is known of the policy of a copy that has one."""
-    owner = operands(copy)[0].owner
-    if not isinstance(owner, ir.Block) and sets_policy(owner.operation):
-        value = operands(owner.operation)[1].owner
-        if not isinstance(value, ir.Block) and value.operation.name == "arith.constant":
-            bits = ir.IntegerAttr(value.operation.attributes["value"]).value % 2**64
-            names = (priority.name.lower() for priority, known in CONSTANT_POLICIES.items() if known == bits)
-            return next(names, hex(bits))
-    return "computed"
+    setter = policy_setter(copy)
+    constant = integer_constant(operands(setter)[1]) if setter else None
+    if constant is None:
+        return "computed"
+    bits = constant % 2**64
+    names = (priority.name.lower() for priority, known in CONSTANT_POLICIES.items() if known == bits)
+    return next(names, hex(bits))
 
 
 def _for_target(op: ir.Operation) -> tuple[str, int]:

@@ -8,7 +8,9 @@ import pytest
 from cutlass import BFloat16, Int64, cute
 from cutlass.cute.runtime import make_fake_compact_tensor
 
+import cute_cache_policy
 from cute_cache_policy import CachePolicyWarning
+from support.ptx import compile_to_ptx, global_loads
 
 
 @cute.kernel
@@ -56,3 +58,27 @@ def test_policy_that_cannot_be_kept_is_a_warning(options: str, count: int) -> No
     messages = [str(w.message) for w in caught if w.category is CachePolicyWarning]
     assert len(messages) == count
     assert all("got a 'universal_copy' atom that drops it: copy with 'CopyG2ROp'" in text for text in messages)
+
+
+@cute.kernel
+def copy_tiled(source: cute.Tensor, target: cute.Tensor):
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), BFloat16, num_bits_per_copy=128)
+    hinted = atom.with_(cache_policy=Int64(0x12F0000000000000))
+    tiled = cute.make_tiled_copy_tv(hinted, cute.make_layout((32,)), cute.make_layout((8,)))
+    part = tiled.get_slice(cute.arch.thread_idx()[0])
+    fragment = cute.make_rmem_tensor_like(part.partition_S(source))
+    cute.copy(tiled, part.partition_S(source), fragment)
+    cute.autovec_copy(fragment, part.partition_D(target))
+
+
+@cute.jit
+def launch_tiled(source: cute.Tensor, target: cute.Tensor):
+    copy_tiled(source, target).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+
+def test_policy_of_an_atom_reaches_the_copies_that_are_tiled_with_it() -> None:
+    tensors = [make_fake_compact_tensor(BFloat16, (256,), assumed_align=16) for _ in range(2)]
+    with cute_cache_policy.report() as report:
+        ptx = compile_to_ptx(launch_tiled, *tensors, options="--honor-cache-policy")
+    assert global_loads(ptx) == ["ld.global.L2::cache_hint.v4.b32"]
+    assert "evict_first" in [record.policy for record in report]
