@@ -25,24 +25,11 @@ from dataclasses import dataclass
 from cutlass._mlir import ir, rewrite
 
 from cute_cache_policy.asm import bit_width
-from cute_cache_policy.atoms import COPY_OPS, copy_atom
+from cute_cache_policy.atoms import COPY_OPS, copy_atom, kind_with_policy
 from cute_cache_policy.bindings import operands, results
 from cute_cache_policy.expansion import Expansion
 from cute_cache_policy.lowering import CopyLowering
 from cute_cache_policy.pass_manager import Pass, apply_patterns
-
-#: The atom to copy with, by the memory of the source and of the destination.
-ATOMS = {("gmem", "rmem"): "g2r", ("rmem", "gmem"): "r2g"}
-
-
-def memory_space(tensor: ir.Value) -> str:
-    """`gmem`, `smem`, `rmem`, ... of a tensor; empty if its type does not say."""
-    return next((space for space in ("gmem", "smem", "rmem", "tmem") if f", {space}" in str(tensor.type)), "")
-
-
-def atom_for(op: ir.Operation) -> str | None:
-    """The kind of atom that can hold the policy of a universal copy, None if PTX has no hint for its memories."""
-    return ATOMS.get((memory_space(operands(op)[1]), memory_space(operands(op)[2])))
 
 
 def access_bits(expansion: Expansion) -> int | None:
@@ -69,7 +56,7 @@ class UniversalCopyPattern:
         atom = copy_atom(op)
         if atom is None or atom.kind != "universal_copy":
             return False
-        kind = atom_for(op)
+        kind = kind_with_policy(op)
         if kind is None:
             # PTX has no cache hint for shared memory
             return False

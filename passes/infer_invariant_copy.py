@@ -39,7 +39,7 @@ from cutlass._mlir import ir, rewrite
 from cute_cache_policy import reporting
 from cute_cache_policy.asm import emit_load, load_form
 from cute_cache_policy.atoms import COPY_OPS, AtomType, copy_atom
-from cute_cache_policy.bindings import enclosing, operands
+from cute_cache_policy.bindings import enclosing, memory_space, operands
 from cute_cache_policy.dataflow import CallGraph
 from cute_cache_policy.expansion import LOADS, Expansion
 from cute_cache_policy.lowering import CopyLowering
@@ -118,7 +118,7 @@ class LoadPattern:
             # an invariant copy is what it shall be already
             return False
         source, destination = operands(op)[1:3]
-        if ", rmem" not in str(destination.type) or not self.is_proven(source) or needed_by_compiler(op):
+        if memory_space(destination) != "rmem" or not self.is_proven(source) or needed_by_compiler(op):
             return False
         trace = self._lowering.trace(op)
         if trace.carries_policy and atom.kind != "g2r":

@@ -21,14 +21,20 @@ from dataclasses import dataclass
 
 from cutlass._mlir import ir
 
-from cute_cache_policy.atoms import COPY_OPS, AtomType, PolicyFlow, compiler_sees_policy, copy_atom, records_policy
-from cute_cache_policy.bindings import operands, walk
+from cute_cache_policy.atoms import (
+    COPY_OPS,
+    AtomType,
+    PolicyFlow,
+    compiler_sees_policy,
+    copy_atom,
+    kind_with_policy,
+    records_policy,
+)
+from cute_cache_policy.bindings import memory_space, operands, walk
 from cute_cache_policy.dataflow import CallGraph
 from cute_cache_policy.diagnostics import PassFailure, error, warn
 from cute_cache_policy.expansion import Expander
 from cute_cache_policy.pass_manager import Pass
-
-from .convert_universal_copy_to_nvvm import atom_for, memory_space
 
 #: What PTX has for a parameter of an atom, by the kind of the atom (PTX ISA 9.7.9.25.3.1 and 9.7.9.8). The compiler
 #: drops the rest on its way from the expansion to PTX, where it cannot be asked.
@@ -50,7 +56,7 @@ def _remedy(op: ir.Operation, atom: AtomType) -> str:
     if atom.kind == "simt_async_copy":
         return f"{HONOR} and install nvidia-cutlass-dsl[cu13] 4.8 or later, or load with 'CopyG2ROp'"
     if atom.kind == "universal_copy":
-        if kind := atom_for(op):
+        if kind := kind_with_policy(op):
             return f"{HONOR}, or copy with 'Copy{kind.upper()}Op'"
         if "" in map(memory_space, operands(op)[1:3]):
             return "copy with 'CopyG2ROp' or 'CopyR2GOp' if the address is one of global memory"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from cutlass._mlir import ir
 
-from .bindings import defining_op, operands, results, type_text
+from .bindings import defining_op, memory_space, operands, results, type_text
 from .dataflow import CALL_OPS, CallGraph, Edge, incoming
 from .pass_manager import apply_patterns
 from .ptx import CONSTANT_POLICIES, L2Priority
@@ -29,6 +29,7 @@ __all__ = [
     "attach_policy",
     "compiler_sees_policy",
     "copy_atom",
+    "kind_with_policy",
     "policy_setter",
     "policy_value",
     "record_policy",
@@ -119,6 +120,15 @@ class AtomType:
 def copy_atom(op: ir.Operation) -> AtomType | None:
     """The atom type of a copy op (one of `COPY_OPS`)."""
     return AtomType.of(operands(op)[0].type)
+
+
+#: The kind of atom that holds a policy, by the memory of the source and of the destination.
+KINDS_WITH_POLICY = {("gmem", "rmem"): "g2r", ("rmem", "gmem"): "r2g"}
+
+
+def kind_with_policy(copy: ir.Operation) -> str | None:
+    """The kind of atom that holds the policy of a universal copy; None if PTX has no hint for its memories."""
+    return KINDS_WITH_POLICY.get((memory_space(operands(copy)[1]), memory_space(operands(copy)[2])))
 
 
 def sets_policy(op: ir.Operation) -> bool:

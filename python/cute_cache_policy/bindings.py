@@ -20,6 +20,7 @@ __all__ = [
     "enclosing",
     "enclosing_function",
     "integer_constant",
+    "memory_space",
     "operands",
     "raw",
     "remembered_types",
@@ -97,6 +98,12 @@ def type_text(type_: ir.Type) -> str:
     if text is None:
         text = texts[type_] = str(type_)
     return text
+
+
+def memory_space(tensor: ir.Value) -> str:
+    """`gmem`, `smem`, `rmem`, ... of a tensor; empty if its type does not say."""
+    text = type_text(tensor.type)
+    return next((space for space in ("gmem", "smem", "rmem", "tmem") if f", {space}" in text), "")
 
 
 def enclosing(op: ir.Operation) -> Iterator[ir.Operation]:

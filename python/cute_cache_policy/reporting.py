@@ -23,7 +23,7 @@ from cutlass._mlir import ir
 
 from .asm import async_form
 from .atoms import COPY_OPS, PolicyFlow, compiler_sees_policy, copy_atom, policy_setter
-from .bindings import enclosing_function, integer_constant, operands, results, walk
+from .bindings import enclosing_function, integer_constant, memory_space, operands, results, walk
 from .dataflow import CallGraph
 from .diagnostics import SourceLine
 from .expansion import Expander, Expansion
@@ -223,7 +223,7 @@ def note_rest(module: ir.Operation) -> None:
     """Record the copies of global memory that are left in a module, as the compiler expands them."""
     flow, expander = PolicyFlow(CallGraph(module)), Expander()
     for op in walk(module):
-        if op.name not in COPY_OPS or not any(", gmem" in str(value.type) for value in operands(op)):
+        if op.name not in COPY_OPS or "gmem" not in map(memory_space, operands(op)):
             continue
         with contextlib.suppress(ir.MLIRError):
             expansion, _ = expander.expand(op, sets_policy=compiler_sees_policy(op))
@@ -235,13 +235,13 @@ def note_rest(module: ir.Operation) -> None:
 def _record(copy: ir.Operation, emitted: dict[str, int], policy: bool, remark: str) -> CopyRecord:
     kernel = enclosing_function(copy)
     atom = copy_atom(copy)
-    tensors = [str(value.type) for value in operands(copy)[1:]]
+    tensors = operands(copy)[1:]
     non_coherent = any(".nc" in text for text in emitted)
     return CopyRecord(
         function=_compile.get()[0],
         kernel=kernel_name(kernel) if kernel else "",
         line=SourceLine.of(copy),
-        tensor=next((t for t in tensors if ", gmem" in t), tensors[0] if tensors else ""),
+        tensor=str(next((t for t in tensors if memory_space(t) == "gmem"), tensors[0]).type),
         asked=str(atom) if atom else "",
         policy=_policy(copy) if policy else "",
         emitted=emitted,
