@@ -1,4 +1,4 @@
-"""`verify-cache-policy`: fail where a copy would lose the cache policy or the cache mode it was given.
+"""`verify-cache-policy`: tell where a copy would lose the cache policy or the cache mode it was given.
 
     error: 'cute.copy' op expects its cache policy to reach memory, but got a 'g2r' atom that drops it: compile with ...
 
@@ -8,7 +8,8 @@ copies, if those are to run.
 Promised: an error for each `cute.copy` and `cute.copy_atom_call` whose atom carries a cache policy on some path and
 that the compiler expands into accesses without it. No atom is known to be bad: the compiler expands the copy alone,
 and its answer counts. A policy that an atom has no field for is lost by definition (see `atoms.record_policy`). Also an
-error for each copy with a cache mode or memory order that PTX does not have.
+error for each copy with a cache mode or memory order that PTX does not have. With the option `warn`, policies that are
+lost are warnings, and nothing is an error.
 
 Left untouched: everything. Copies through tensor maps (TMA) keep their policy in an operand of the instruction, and are
 not looked at.
