@@ -39,7 +39,7 @@ _SASS_KINDS = {"LDGSTS": "cp", "LDG": "ld", "STG": "st"}
 
 
 def promised_hints(module: ir.Operation) -> Counter[str]:
-    """How many hinted `ld`, `st` and `cp` (cp.async) the compiler is to make of a module, at least."""
+    """How many hinted `ld`, `st` and `cp` (cp.async) of global memory the compiler is to make of a module, at least."""
     flow, expander = PolicyFlow(CallGraph(module)), Expander()
     hints: Counter[str] = Counter()
     for op in walk(module):
@@ -47,10 +47,10 @@ def promised_hints(module: ir.Operation) -> Counter[str]:
         if op.name in COPY_OPS and (atom := copy_atom(op)) and atom.kind in ("g2r", "r2g"):
             accesses = expander.expand(op)[0].accesses() if flow.trace(op).carries_policy else []
         for access, times in accesses:
-            text = instruction(access)
-            if "L2::cache_hint" in text:
-                unrolled = (loop for loop in enclosing(op) if "loop_annotation" in loop.attributes)
-                hints[re.split(r"\W", text)[0]] += times * math.prod(map(trips, unrolled))
+            hinted, _ = hints_in_ptx(instruction(access))
+            unrolled = (loop for loop in enclosing(op) if hinted and "loop_annotation" in loop.attributes)
+            times *= math.prod(map(trips, unrolled))
+            hints.update({kind: count * times for kind, count in hinted.items()})
     return hints
 
 

@@ -23,7 +23,7 @@ from cutlass._mlir import ir
 
 from .asm import async_form
 from .atoms import COPY_OPS, PolicyFlow, compiler_sees_policy, copy_atom, policy_setter
-from .bindings import enclosing_function, integer_constant, memory_space, operands, results, walk
+from .bindings import enclosing_function, integer_constant, memory_space, operands, results, type_text, walk
 from .dataflow import CallGraph
 from .diagnostics import SourceLine
 from .expansion import Expander, Expansion
@@ -293,12 +293,14 @@ def instruction(op: ir.Operation) -> str:
         return op.name
     text = str(op)
     loads = "load" in op.name
-    (data,) = results(op) if loads else operands(op)[:1]
+    (data,), address = (results(op), operands(op)[0]) if loads else (operands(op)[:1], operands(op)[1])
     match = re.fullmatch(r"vector<(\d+)x\D*(\d+).*>|\D*(\d+).*", str(data.type))
     count, width = (int(match[1] or 1), int(match[2] or match[3])) if match else (1, 32)
     bits = count * width
     register = 64 if width >= 64 else min(bits, 32)
     vector = f".v{bits // register}" if bits > register else ""
-    space = ".nc" if loads and " invariant " in text else ""
+    # none for an address that may be of any memory
+    space = ".global" if type_text(address.type) == "!llvm.ptr<1>" else ""
+    space += ".nc" if loads and " invariant " in text else ""
     hint = ".L2::cache_hint" if "l2_cache_hint" in text else ""
-    return f"{'ld' if loads else 'st'}.global{space}{hint}{vector}.b{register}"
+    return f"{'ld' if loads else 'st'}{space}{hint}{vector}.b{register}"

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 
 import pytest
-from cutlass import Float32, Int64, cute
+from cutlass import Boolean, Float32, Int64, cute
 from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.cute.runtime import make_fake_compact_tensor
 
@@ -105,3 +105,35 @@ def test_verification_leaves_no_state() -> None:
     with pytest.raises(DSLUserCodeError):
         compile_copy("--gpu-arch sm_90a --verify-cache-policy")
     compile_copy("--gpu-arch sm_90a")
+
+
+@cute.kernel
+def copy_beside(source: cute.Tensor, target: cute.Tensor, branch: Boolean):
+    """A hinted load of generic memory, one in assembly under a predicate, and bare loads of global memory."""
+    thread, _, _ = cute.arch.thread_idx()
+    policy = Int64(0x12F0000000000000)
+    pointer = cute.make_ptr(Float32, source.iterator.toint(), cute.AddressSpace.generic, assumed_align=16)
+    fragment = cute.make_rmem_tensor((4,), Float32)
+    atom = cute.make_copy_atom(cute.nvgpu.CopyG2ROp(), Float32, num_bits_per_copy=128)
+    if branch:
+        atom = atom.with_(cache_policy=policy)
+    cute.copy(atom, cute.make_tensor(pointer, cute.make_layout((4,))), fragment)
+    word = cute.arch.inline_ptx(
+        "{ .reg .pred q; setp.ne.b64 q, {$r1}, 0; @q ld.global.L2::cache_hint.b32 {$w0}, [{$r0}], {$r1}; }",
+        write_only_types=[Float32],
+        read_only_args=[source.iterator.toint(), policy],
+    )
+    fragment[0] = fragment[0] + word + source[thread + 64]
+    cute.autovec_copy(fragment, cute.local_tile(target, (4,), (thread,)))
+
+
+@cute.jit
+def launch_beside(source: cute.Tensor, target: cute.Tensor, branch: Boolean):
+    copy_beside(source, target, branch).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+
+def test_only_hints_of_global_memory_are_promised() -> None:
+    tensors = [make_fake_compact_tensor(Float32, (256,), assumed_align=16) for _ in range(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CachePolicyWarning)
+        cute.compile(launch_beside, *tensors, Boolean(True), options=OPTIONS)
