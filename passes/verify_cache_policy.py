@@ -29,6 +29,7 @@ from cute_cache_policy.atoms import (
     compiler_sees_policy,
     copy_atom,
     kind_with_policy,
+    policy_setter,
     records_policy,
 )
 from cute_cache_policy.bindings import memory_space, operands, walk
@@ -54,6 +55,9 @@ def drops_policy(op: ir.Operation, atom: AtomType) -> str:
 
 
 def _remedy(op: ir.Operation, atom: AtomType) -> str:
+    if atom.kind in ("simt_async_copy", "universal_copy") and policy_setter(op) is None:
+        # set in a branch or a loop
+        return f"{HONOR}, and give it as a keyword of the copy"
     if atom.kind == "simt_async_copy":
         return f"{HONOR} and install nvidia-cutlass-dsl[cu13] 4.8 or later, or load with 'CopyG2ROp'"
     if atom.kind == "universal_copy":

@@ -39,7 +39,7 @@ func.func @branch(%atom: !any, %src: !generic, %dst: !rmem, %go: i1, %policy: i6
   } else {
     scf.yield %atom : !any
   }
-  // expected-warning @below {{'cute.copy' op expects its cache policy to reach memory}}
+  // expected-warning @below {{but got a 'universal_copy' atom that drops it: compile with --honor-cache-policy, and give it as a keyword of the copy}}
   cute.copy(%either, %src, %dst) : (!any, !generic, !rmem)
   return
 }
